@@ -1,6 +1,6 @@
 //! Runs that the program could not resume.
 
-use graphweft::Engine;
+use graphweft::{CheckedVersion, Engine};
 use serde_json::{Value, json};
 
 use crate::arguments::Output;
@@ -19,7 +19,10 @@ pub(crate) async fn check(engine: &Engine, output: Output) -> Result<Ended, CliE
         let refused = check.refused.iter().map(|(run, error)| json!({ "run": run, "error": error.to_string() }));
         let unregistered = check.unregistered.iter().map(|(run, workflow)| json!({ "run": run, "workflow": workflow }));
         let (refused, unregistered): (Vec<Value>, Vec<Value>) = (refused.collect(), unregistered.collect());
-        let value = json!({ "checked": check.checked, "refused": refused, "unregistered": unregistered });
+        let versions: Vec<Value> = check.versions.iter().map(version_as_json).collect();
+        let value = json!({
+            "checked": check.checked, "refused": refused, "unregistered": unregistered, "versions": versions,
+        });
         return ended.having_printed(print::json(&value));
     }
     let mut lines = Vec::new();
@@ -30,8 +33,35 @@ pub(crate) async fn check(engine: &Engine, output: Output) -> Result<Ended, CliE
     for (run, workflow) in &check.unregistered {
         lines.extend([run.clone(), format!("    workflow `{workflow}` is not registered")]);
     }
+    for version in &check.versions {
+        lines.extend(version_as_lines(version));
+    }
     let cannot = check.refused.len() + check.unregistered.len();
     let all = check.checked + check.unregistered.len() as u64;
     lines.push(format!("{cannot} of {all} unfinished runs cannot be resumed"));
     ended.having_printed(lines.iter().try_for_each(|line| print::line(line)))
+}
+
+/// The runs are named only where they keep an earlier version in the program.
+fn version_as_lines(version: &CheckedVersion) -> Vec<String> {
+    let CheckedVersion { workflow, version, is_newest, runs, .. } = version;
+    let runs_of = match runs.len() {
+        1 => format!("1 unfinished run of `{workflow}` fits"),
+        count => format!("{count} unfinished runs of `{workflow}` fit"),
+    };
+    if *is_newest {
+        return vec![format!("{runs_of} version `{version}`, and new ones begin on it")];
+    }
+    if runs.is_empty() {
+        return vec![format!("{runs_of} version `{version}`: it is not needed any more")];
+    }
+    let mut lines = vec![format!("{runs_of} version `{version}`:")];
+    lines.extend(runs.iter().map(|run| format!("    {run}")));
+    lines
+}
+
+fn version_as_json(version: &CheckedVersion) -> Value {
+    let CheckedVersion { workflow, version, is_newest, graph, runs, .. } = version;
+    let graph = format!("{graph:016x}");
+    json!({ "workflow": workflow, "version": version, "is_newest": is_newest, "graph": graph, "runs": runs })
 }

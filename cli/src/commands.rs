@@ -1,6 +1,6 @@
 //! The commands that are short.
 
-use graphweft::{AnswerError, Engine, ForkError, Graph as RunGraph, RunError, RunFilter, RunStatus};
+use graphweft::{AnswerError, Engine, Graph as RunGraph, RunError, RunFilter, RunStatus};
 use graphweft_inspector::Inspector;
 use serde_json::{Value, json};
 
@@ -87,12 +87,11 @@ async fn fork(engine: &Engine, asked: Fork, output: Output) -> Result<Ended, Cli
     if let Some(id) = asked.id {
         fork = fork.id(id);
     }
-    let run = fork.await.map_err(|error| match error {
-        ForkError::Run(RunError::NotRegistered { .. }) if has_no_code(engine) => {
-            CliError::NeedsCode { command: "fork" }
-        }
-        error => error.into(),
-    })?;
+    let run = fork.await?;
+    if !engine.workflows().any(|name| name == run.workflow()) {
+        let text = format!("a fork of `{}` is requested: `{}`", asked.run, run.id());
+        return done(output, &text, &json!({ "run": run.id(), "requested": true }));
+    }
     // Before it is waited for: Ctrl-C ends that, and the run is there.
     let printed = print::done(output, run.id(), &json!({ "run": run.id() }));
     let _outcome = run.outcome().await?;

@@ -2,7 +2,7 @@
 //!
 //! The binary `graphweft` opens a store without the code of its workflows. It lists and shows runs, follows, answers, signals, cancels
 //! and deletes them, and serves the page. It requests a `retry`, which a program that has the code carries out. [`main`] puts the
-//! same commands into such a program, where `retry` waits for what comes of it and `fork` works as well. There, `check` lists the
+//! same commands into such a program, where `retry` and `fork` wait for what comes of them. There, `check` lists the
 //! unfinished runs that the program could not resume.
 //!
 //! ```no_run

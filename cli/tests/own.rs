@@ -52,6 +52,7 @@ async fn program(file: &Path) -> ExitCode {
     let builder = Engine::builder().store(SqliteStore::open(file).await.unwrap());
     let builder = match std::env::var("GRAPHWEFT_TEST_VERSION").as_deref() {
         Ok("later") => builder.register::<later::refund>(),
+        Ok("both") => builder.register::<later::refund>().register_earlier::<refund>().register::<audit>(),
         _ => builder.register::<refund>().register::<audit>().register::<payout>().register::<saving>(),
     };
     graphweft_cli::main(builder.resource(Bank(true)).build().unwrap()).await
@@ -102,6 +103,18 @@ fn a_version_that_does_not_fit_says_which_runs_and_why(file: &Path) {
     assert_eq!(ran(file, &[], &["check"]).code, Some(0));
 }
 
+fn a_program_with_both_versions_says_which_runs_fit_which(file: &Path) {
+    let both = [("GRAPHWEFT_TEST_VERSION", "both")];
+    let checked = ran(file, &both, &["check"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+    insta::assert_snapshot!("check_versions", checked.out);
+    let json: serde_json::Value = serde_json::from_str(&ran(file, &both, &["check", "--json"]).out).unwrap();
+    let versions = json["versions"].as_array().unwrap();
+    let runs: Vec<_> = versions.iter().map(|version| (&version["version"], &version["runs"])).collect();
+    let (newest, earlier) = (serde_json::json!("own::later::refund"), serde_json::json!("own::refund"));
+    assert_eq!(runs, [(&newest, &serde_json::json!([])), (&earlier, &serde_json::json!(["refund-2", "refund-1"]))]);
+}
+
 fn a_retry_is_waited_for(file: &Path) {
     let again = ran(file, &[], &["retry", "payout-1"]);
     assert_eq!((again.code, again.out.as_str()), (Some(0), "`payout-1` was retried\n"), "{}", again.err);
@@ -142,6 +155,7 @@ fn main() -> ExitCode {
     left_behind(&file);
     every_run_can_be_resumed_by_the_program_that_has_started_it(&file);
     a_version_that_does_not_fit_says_which_runs_and_why(&file);
+    a_program_with_both_versions_says_which_runs_fit_which(&file);
     a_retry_is_waited_for(&file);
     a_fork_says_its_id_before_it_is_waited_for(&file);
     completions_have_the_name_of_the_program(&file);

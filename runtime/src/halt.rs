@@ -26,6 +26,8 @@ pub(crate) enum Halt {
     NotRegistered { workflow: String },
     /// Its graph has changed since it was recorded.
     GraphChanged { workflow: String, changes: Vec<String> },
+    /// None of several versions of its workflow fits: each by the path of its type, with what does not.
+    NoVersion { workflow: String, refused: Vec<(String, Halt)> },
 }
 
 impl Halt {
@@ -37,6 +39,7 @@ impl Halt {
                 | Halt::Unreadable { .. }
                 | Halt::NotRegistered { .. }
                 | Halt::GraphChanged { .. }
+                | Halt::NoVersion { .. }
         )
     }
 

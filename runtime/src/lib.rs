@@ -67,10 +67,10 @@ pub use child::{
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
-    Answering, BuildError, CancelError, Check, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError,
-    FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor, ItemProgress, NoLogs, Outcome, PendingQuestion, Position,
-    QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start,
-    StartError, WatchError,
+    Answering, BuildError, CancelError, Check, CheckedVersion, DeleteError, Engine, EngineBuilder, Events, Feed,
+    FeedCursor, FeedError, FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor, ItemProgress, NoLogs, Outcome,
+    PendingQuestion, Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo,
+    RunToEndError, Signalling, Start, StartError, WatchError,
 };
 pub use event::{
     AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParsePositionError,

@@ -94,6 +94,19 @@ pub enum RunError {
         /// Each changed node, and its change.
         changes: Vec<String>,
     },
+    /// None of the registered versions of the workflow ([`EngineBuilder::register_earlier`](crate::EngineBuilder::register_earlier))
+    /// has the graph of the run, and its records fit none of them. The run is not lost: a program with a version that fits resumes
+    /// it.
+    #[error(
+        "the run cannot be resumed: its records fit no registered version of workflow `{workflow}`; {}",
+        per_version(versions)
+    )]
+    NoVersionFits {
+        /// The workflow.
+        workflow: String,
+        /// Each version, the newest first: the path of its type, and what does not fit.
+        versions: Vec<(String, String)>,
+    },
     /// The run's workflow is not registered with this engine. The run is not lost: a program that registers it resumes
     /// it.
     #[error(
@@ -152,6 +165,10 @@ impl From<Halt> for RunError {
             Halt::Unreadable { path, field, message } => RunError::RecordMismatch { path, field, message },
             Halt::NotRegistered { workflow } => RunError::NotRegistered { workflow },
             Halt::GraphChanged { workflow, changes } => RunError::GraphChanged { workflow, changes },
+            Halt::NoVersion { workflow, refused } => RunError::NoVersionFits {
+                workflow,
+                versions: refused.into_iter().map(|(version, halt)| (version, misfit(halt))).collect(),
+            },
         }
     }
 }
@@ -159,6 +176,21 @@ impl From<Halt> for RunError {
 /// Names of keys.
 pub(crate) fn state_keys(names: &[&'static str]) -> String {
     names.iter().map(|name| format!("state key `{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// What does not fit under a version, without what is said of all of them.
+fn misfit(halt: Halt) -> String {
+    match halt {
+        Halt::GraphChanged { changes, .. } => changes.join("; "),
+        Halt::Unreadable { path, field, message } => {
+            format!("the record of `{path}` cannot be read: {}{message}", at_field(&field))
+        }
+        halt => RunError::from(halt).to_string(),
+    }
+}
+
+fn per_version(versions: &[(String, String)]) -> String {
+    versions.iter().map(|(version, misfit)| format!("under `{version}`: {misfit}")).collect::<Vec<_>>().join("; ")
 }
 
 fn quoted(ids: &[String]) -> String {

@@ -212,9 +212,13 @@ async fn a_question_is_answered_by_the_type_that_it_asks_for() {
 async fn what_needs_the_code_says_so_and_the_rest_does_not() {
     let runs = runs().await;
     runs.engine.shutdown().await;
-    let forked = runs.ran(&["fork", "failed"]).await;
-    assert_eq!(forked.code, 1);
-    assert!(forked.err.contains("`fork` needs the code of the workflows"), "{}", forked.err);
+    let checked = runs.ran(&["check"]).await;
+    assert_eq!(checked.code, 1);
+    assert!(checked.err.contains("`check` needs the code of the workflows"), "{}", checked.err);
+    // It is requested, and so is a retry.
+    let forked = runs.ran(&["fork", "failed", "--id", "again"]).await;
+    assert_eq!((forked.code, forked.out.as_str()), (0, "a fork of `failed` is requested: `again`\n"), "{}", forked.err);
+    assert_eq!(runs.ran(&["fork", "failed", "--id", "again"]).await.code, 1);
     let answered = runs.ran(&["answer", "waits", "approve", "true"]).await;
     assert_eq!(answered.code, 1);
     assert!(answered.err.contains("no living process has workflow `refund`"), "{}", answered.err);

@@ -145,7 +145,8 @@ pub(super) async fn retry(
     Ok((StatusCode::ACCEPTED, Json(Started { run })).into_response())
 }
 
-/// Starts a new run with the events of this one before a moment. This run does not change.
+/// Starts a new run with the events of this one before a moment. This run does not change. Without the workflow the fork is requested: a
+/// process that has it carries it out.
 #[utoipa::path(
     post, path = "/api/runs/{id}/fork", tag = "actions", operation_id = "fork_run", request_body = Fork,
     params(("id" = String, Path, description = "The id of the run")),

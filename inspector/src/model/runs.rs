@@ -41,7 +41,8 @@ pub struct Run {
     pub id: String,
     /// The name of its workflow.
     pub workflow: String,
-    /// Whether the workflow is registered with this server, so that runs of it can be started, retried and forked here.
+    /// Whether the workflow is registered with this server, so that runs of it can be started here. Without it, retries and
+    /// forks are requested.
     pub registered: bool,
     /// Its status.
     #[schema(value_type = Status)]

@@ -32,7 +32,7 @@ impl From<RunError> for Problem {
         let (status, code) = match &error {
             RunError::NotFound => (NOT_FOUND, "unknown_run"),
             RunError::NotRegistered { .. } => (CONFLICT, "not_registered"),
-            RunError::GraphChanged { .. } => (CONFLICT, "graph_changed"),
+            RunError::GraphChanged { .. } | RunError::NoVersionFits { .. } => (CONFLICT, "graph_changed"),
             RunError::RecordMismatch { .. } => (CONFLICT, "record_mismatch"),
             RunError::MissingResources(_) => (CONFLICT, "missing_resources"),
             RunError::MissingState { .. } => (BAD, "missing_state"),

@@ -60,13 +60,17 @@ async fn what_needs_the_code_says_so() {
     let server = Server::with(Inspector::of_store(store(&path).await).unwrap()).await;
     let start = server.post("/api/workflows/refund/runs", json!({"input": {}})).await;
     assert_eq!(start.problem(404).0, "unknown_workflow");
-    assert_eq!(server.post("/api/runs/failed/fork", json!({})).await.problem(409).0, "not_registered");
     // No process lives that could read the answer.
     let answer = json!({"answer": {"fine": true, "reason": ""}});
     assert_eq!(server.post("/api/runs/waits/answers/approve", answer).await.problem(409).0, "not_registered");
-    // A retry is requested, cancelling and deleting need no code.
+    // A fork is requested, and so is a retry.
+    assert_eq!(server.post("/api/runs/failed/fork", json!({"id": "fork"})).await.ok(), json!({"run": "fork"}));
+    let fork = server.get("/api/runs/fork").await.ok();
+    assert_eq!((&fork["status"], &fork["forked_from"]["run"]), (&json!("running"), &json!("failed")));
+    assert_eq!(server.post("/api/runs/failed/fork", json!({"id": "fork"})).await.problem(409).0, "id_taken");
     assert_eq!(server.post("/api/runs/failed/retry", json!({})).await.ok(), json!({"run": "failed"}));
     assert_eq!(server.get("/api/runs/failed").await.ok()["status"], "running");
+    // Cancelling and deleting need no code.
     server.post("/api/runs/waits/cancel", json!({})).await.ok();
     let mut live = server.stream("/api/runs/waits/live", None).await;
     while live.next().await.is_some_and(|sent| sent.event != "end") {}

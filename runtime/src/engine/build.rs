@@ -20,6 +20,7 @@ use super::runs::Runs;
 use super::runtime::{self, Unfit};
 use super::signal_logs::SignalLogs;
 use super::snapshot_queue::SnapshotQueue;
+use super::versions::{Version, Versions, by_name};
 use crate::around::{Call, Done, Next};
 use crate::clock::Clock;
 use crate::compile::{all_used, check_resources, check_resources_of};
@@ -45,7 +46,8 @@ use crate::workflow::Workflow;
 /// ```
 pub struct EngineBuilder {
     env: Env,
-    workflows: BTreeMap<String, Arc<Definition>>,
+    workflows: BTreeMap<String, Version>,
+    earlier: Vec<Version>,
     called: Vec<CalledNode>,
     mocks: Vec<(TypeId, &'static str)>,
     store: Option<Arc<dyn Store>>,
@@ -66,6 +68,7 @@ impl Default for EngineBuilder {
         EngineBuilder {
             env: Env::default(),
             workflows: BTreeMap::new(),
+            earlier: Vec::new(),
             called: Vec::new(),
             mocks: Vec::new(),
             store: None,
@@ -281,13 +284,93 @@ impl EngineBuilder {
 
     /// Registers a workflow, so that [`Engine::start_json`] finds it and its runs can be resumed in this process. With
     /// a [`store`](Self::store) that outlives the process, only registered workflows can be started.
+    ///
+    /// Of several versions of a workflow this is the newest: the one that new runs begin on. The others are registered by
+    /// [`register_earlier`](Self::register_earlier).
     pub fn register<W: Workflow>(mut self) -> Self {
         let name = W::NAME;
         let definition = W::definition();
-        let other = self.workflows.insert(name.to_owned(), Arc::clone(definition));
-        if other.is_some_and(|other| !Arc::ptr_eq(&other, definition)) {
+        let other = self.workflows.insert(name.to_owned(), version::<W>());
+        if other.is_some_and(|other| !Arc::ptr_eq(&other.definition, definition)) {
             self.error.get_or_insert(BuildError::DuplicateWorkflow { name: name.to_owned() });
         }
+        self
+    }
+
+    /// Registers an earlier version of a workflow, so that the runs of it that have not ended continue under its own graph and code,
+    /// while new runs begin on the one of [`register`](Self::register). Both versions have the same name, each in a module
+    /// of its own; nodes that are the same in both are written once. There may be several, in any order.
+    ///
+    /// Versions are distinguished by their graphs: the nodes, how they are wired, and the types of their values
+    /// ([`Engine::run_graph`]). A nested workflow is a part of the graph around it, and needs no registration. What
+    /// nodes do and ask is no part of it.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # use graphweft::store::MemoryStore;
+    /// mod v1 {
+    ///     use graphweft::prelude::*;
+    ///
+    ///     #[node]
+    ///     pub async fn approve(cents: u32, ctx: &Context) -> bool {
+    ///         ctx.ask::<bool>("large", format!("Pay {cents} cents back?")).await
+    ///     }
+    ///
+    ///     #[node]
+    ///     pub async fn pay(approved: bool) -> String {
+    ///         if approved { "paid back".into() } else { "declined".into() }
+    ///     }
+    ///
+    ///     workflow! { pub refund(u32) -> String { START => approve => pay; } }
+    /// }
+    ///
+    /// // Answers have a reason now, and what was asked before does not fit any more.
+    /// #[node]
+    /// async fn approve(cents: u32, ctx: &Context) -> Result<u32, std::io::Error> {
+    ///     let why: Option<String> = ctx.ask("large", format!("Why should {cents} cents not be paid back?")).await;
+    ///     why.map_or(Ok(cents), |why| Err(std::io::Error::other(why)))
+    /// }
+    ///
+    /// #[node]
+    /// async fn pay(cents: u32) -> String { format!("paid back {cents} cents") }
+    ///
+    /// workflow! { pub refund(u32) -> String { START => approve => pay; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// # let store = MemoryStore::new();
+    /// # let before = Engine::builder().store(store.clone()).register::<v1::refund>().build()?;
+    /// # before.start::<v1::refund>(900).id("refund-1").await?.outcome().await?;
+    /// # before.shutdown().await;
+    /// // `refund-1` was started by the program before this one, and waits.
+    /// let engine = Engine::builder().store(store).register::<refund>().register_earlier::<v1::refund>().build()?;
+    /// engine.recover().await?;
+    ///
+    /// let old = engine.get_run_of::<v1::refund>("refund-1").await?.expect("it was started");
+    /// old.answer("large", true).await?; // a `bool`, as in the version that has asked
+    /// assert_eq!(old.result().await?, "paid back");
+    ///
+    /// let new = engine.start::<refund>(900).await?;
+    /// new.outcome().await?;
+    /// new.answer("large", graphweft::json!(null)).await?;
+    /// assert_eq!(new.result().await?, "paid back 900 cents");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// | | version |
+    /// | --- | --- |
+    /// | a run that continues, also by a retry or a fork | The one with the graph of its last records. If there is none, the first whose graph its records fit, the newest first, as if that were the only one; if there is none either, it is refused with [`RunError::NoVersionFits`](crate::RunError::NoVersionFits). |
+    /// | a new run: [`start::<checkout>`](Engine::start), [`start_json`](Engine::start_json), a fork before event 1, the next run of one that starts over | The newest. The last two stay with their own version if the newest does not read their input without loss. |
+    /// | [`start::<v1::checkout>`](Engine::start), also by a node of an earlier version | The one that is named. |
+    /// | [`get_run_of::<v1::checkout>`](Engine::get_run_of) | Any: runs are found by the name of the workflow. An output that is not that of the named version is [`RunError::OutputMismatch`](crate::RunError::OutputMismatch). |
+    /// | [`graph`](Engine::graph), [`required_state`](Engine::required_state) | The newest. [`run_graph`](Engine::run_graph) has that of a run. |
+    /// | [`mock`](Self::mock) | All that have this node. Nodes of the same name in two modules are two. |
+    ///
+    /// [`Engine::check`] counts the unfinished runs of each version: one that has none is not needed any more.
+    ///
+    /// [`build`](Self::build) returns [`BuildError::NoNewestVersion`] if no workflow of this name is registered by `register`, and
+    /// [`BuildError::SameGraph`] if two versions have the same graph.
+    pub fn register_earlier<W: Workflow>(mut self) -> Self {
+        self.earlier.push(version::<W>());
         self
     }
 
@@ -306,7 +389,7 @@ impl EngineBuilder {
     /// Registers a workflow by its definition.
     #[cfg(test)]
     pub(crate) fn knows(mut self, definition: &Arc<Definition>) -> Self {
-        self.workflows.insert(definition.name.clone(), Arc::clone(definition));
+        self.workflows.insert(definition.name.clone(), Version::unregistered(definition));
         self
     }
 
@@ -337,13 +420,15 @@ impl EngineBuilder {
     /// # Errors
     /// [`BuildError`], the first problem of the configuration or of the current runtime.
     pub fn build(self) -> Result<Engine, BuildError> {
-        let EngineBuilder { env, workflows, called, mocks, store, max_resident_finished, retention, error } = self;
+        let EngineBuilder { env, workflows, earlier, called, mocks, store, max_resident_finished, retention, error } =
+            self;
         if let Some(error) = error {
             return Err(error);
         }
         if runtime::current().is_err_and(|unfit| unfit == Unfit::NoTimers) {
             return Err(BuildError::NoTimers);
         }
+        let workflows = by_name(workflows, earlier)?;
         let env = Arc::new(env);
         check_called(&env, &called)?;
         check_mocks(&mocks, &workflows, &called)?;
@@ -368,6 +453,10 @@ impl EngineBuilder {
     }
 }
 
+fn version<W: Workflow>() -> Version {
+    Version { type_name: std::any::type_name::<W>(), definition: Arc::clone(W::definition()) }
+}
+
 /// Checks that the resources of registered nodes exist.
 fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError> {
     for node in called.iter().filter(|node| env.replacement(node.type_id).is_none()) {
@@ -382,13 +471,13 @@ fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError>
 /// Checks that every mocked node is in a registered workflow or is a registered node, if there are any.
 fn check_mocks(
     mocks: &[(TypeId, &'static str)],
-    workflows: &BTreeMap<String, Arc<Definition>>,
+    workflows: &BTreeMap<String, Versions>,
     called: &[CalledNode],
 ) -> Result<(), BuildError> {
     let mut known: HashSet<TypeId> = called.iter().map(|node| node.type_id).collect();
     known.extend(called.iter().flat_map(|node| all_used(node.info.uses())).map(|used| used.type_id));
-    let mut found: Vec<&Arc<Definition>> =
-        workflows.values().chain(called.iter().filter_map(|node| node.inside)).collect();
+    let registered = workflows.values().flat_map(Versions::all).map(|version| &version.definition);
+    let mut found: Vec<&Arc<Definition>> = registered.chain(called.iter().filter_map(|node| node.inside)).collect();
     let mut seen = HashSet::new();
     while let Some(definition) = found.pop() {
         if seen.insert(Arc::as_ptr(definition)) {

@@ -1,8 +1,12 @@
 //! Which unfinished runs this program could not resume, without resuming any.
 
+use std::collections::BTreeMap;
+
 use futures::StreamExt;
 
 use super::inner::Engine;
+use super::versions::Version;
+use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, StoreError};
 
@@ -47,12 +51,34 @@ pub struct Check {
     pub refused: Vec<(String, RunError)>,
     /// Unfinished runs of workflows that are not registered, with the name of the workflow.
     pub unregistered: Vec<(String, String)>,
+    /// The registered versions of each workflow that has
+    /// [several](crate::EngineBuilder::register_earlier), the newest first, with the runs that would continue under them.
+    pub versions: Vec<CheckedVersion>,
+}
+
+/// A version of a workflow, and the unfinished runs that fit it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckedVersion {
+    /// The name of the workflow, which all of its versions have.
+    pub workflow: String,
+    /// The path of the type, `shop::v1::checkout`, for people: it comes from [`std::any::type_name`].
+    pub version: String,
+    /// Whether new runs begin on it.
+    pub is_newest: bool,
+    /// The hash of its graph, by which runs are distinguished.
+    pub graph: u64,
+    /// The unfinished runs that would continue under it, the newest first. If an earlier version has none, it is not needed
+    /// any more.
+    pub runs: Vec<String>,
 }
 
 impl Engine {
     /// Checks which unfinished runs this program could not resume: before it takes the place of another version, which may
     /// still execute them. Nothing is resumed and nothing is changed. The values of each run are read, so it takes as long
     /// as reading all of their records.
+    ///
+    /// With several versions of a workflow, it says which run fits which of them.
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -62,6 +88,10 @@ impl Engine {
     /// let engine = Engine::builder().register::<doubled>().build()?;
     /// let check = engine.check().await?;
     /// assert!(check.refused.is_empty() && check.unregistered.is_empty());
+    /// // An earlier version that no run needs can be removed from the program.
+    /// for unneeded in check.versions.iter().filter(|version| !version.is_newest && version.runs.is_empty()) {
+    ///     println!("`{}` is not needed any more", unneeded.version);
+    /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
@@ -71,7 +101,9 @@ impl Engine {
     /// # Cancel safety
     /// It may be dropped at any time.
     pub async fn check(&self) -> Result<Check, StoreError> {
-        let mut check = Check::default();
+        let mut check = Check { versions: self.several_versions(), ..Check::default() };
+        let at = check.versions.iter().enumerate().map(|(at, version)| ((version.workflow.clone(), version.graph), at));
+        let at: BTreeMap<(String, u64), usize> = at.collect();
         let mut before: Option<RunKey> = None;
         loop {
             let query = RunQuery {
@@ -84,29 +116,54 @@ impl Engine {
             let Some(last) = page.last() else { return Ok(check) };
             before = Some(last.key);
             let checked = futures::stream::iter(page).map(|header| async move {
-                let refused = self.refuses(&header).await;
-                (header, refused)
+                let fits = self.version_or_obstacle(&header).await;
+                (header, fits)
             });
             let mut checked = checked.buffered(AT_ONCE);
-            while let Some((header, refused)) = checked.next().await {
-                match refused? {
-                    Some(RunError::NotRegistered { workflow }) => check.unregistered.push((header.id, workflow)),
-                    refused => {
-                        check.checked += 1;
-                        check.refused.extend(refused.map(|error| (header.id, error)));
+            while let Some((header, fits)) = checked.next().await {
+                let fits = fits?;
+                if let Some(Err(Halt::NotRegistered { workflow })) = fits {
+                    check.unregistered.push((header.id, workflow));
+                    continue;
+                }
+                check.checked += 1;
+                match fits {
+                    Some(Err(halt)) => check.refused.push((header.id, halt.into())),
+                    Some(Ok(version)) => {
+                        if let Some(at) = at.get(&(header.workflow, version.graph())) {
+                            check.versions[*at].runs.push(header.id);
+                        }
                     }
+                    None => {}
                 }
             }
         }
     }
 
-    async fn refuses(&self, header: &RunHeader) -> Result<Option<RunError>, StoreError> {
-        let Some(halt) = self.obstacle_under(header, self.0.workflows.get(&header.workflow)).await? else {
-            return Ok(None);
-        };
-        // It may have ended since it was listed.
-        let now = self.0.store.header(&header.id).await?;
-        let is_over = now.is_none_or(|now| now.key != header.key || now.status.is_over());
-        Ok((!is_over).then(|| halt.into()))
+    /// The versions of each workflow that has several, without runs.
+    fn several_versions(&self) -> Vec<CheckedVersion> {
+        let several = self.0.workflows.iter().filter(|(_, versions)| !versions.earlier.is_empty());
+        let versions =
+            several.flat_map(|(name, versions)| versions.all().map(move |version| (name, versions, version)));
+        let checked = versions.map(|(name, versions, version)| CheckedVersion {
+            workflow: name.clone(),
+            version: version.type_name.to_owned(),
+            is_newest: versions.newest.graph() == version.graph(),
+            graph: version.graph(),
+            runs: Vec::new(),
+        });
+        checked.collect()
+    }
+
+    /// The version under which a run could continue, or why it could not; `None` if it has ended since it was listed.
+    async fn version_or_obstacle(&self, header: &RunHeader) -> Result<Option<Result<&Version, Halt>>, StoreError> {
+        match self.checked_under(header, self.0.workflows.get(&header.workflow)).await? {
+            Ok(version) => Ok(Some(Ok(version))),
+            Err(halt) => {
+                let now = self.0.store.header(&header.id).await?;
+                let is_over = now.is_none_or(|now| now.key != header.key || now.status.is_over());
+                Ok((!is_over).then_some(Err(halt)))
+            }
+        }
     }
 }

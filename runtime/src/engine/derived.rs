@@ -32,9 +32,7 @@ struct Possible {
 impl Deriver {
     /// By the code of the workflow, if that is registered with the graph of the run, and else by the graph in the store.
     pub(super) async fn of(engine: &Engine, header: &RunHeader) -> Deriver {
-        let definition = engine.definition_of(&header.workflow);
-        let definition = definition.filter(|definition| engine.graph_of(definition).0 == header.graph);
-        let graph = match definition {
+        let graph = match engine.definition_of_graph(header) {
             Some(definition) => Some(ReplayedGraph::Code(executable_in(&engine.0.env, &definition), definition)),
             // What cannot be read is not derived.
             None => match engine.stored_graph(header.graph).await {

@@ -22,7 +22,7 @@ impl Engine {
     /// # Ok::<(), graphweft::BuildError>(())
     /// ```
     pub fn graph(&self, workflow: &str) -> Option<Graphs> {
-        self.0.workflows.get(workflow).map(compile::graphs)
+        self.newest(workflow).map(compile::graphs)
     }
 
     /// The names of the keys of the state that have to be set at the start of a registered workflow: those of its
@@ -48,11 +48,7 @@ impl Engine {
     /// # Ok::<(), graphweft::BuildError>(())
     /// ```
     pub fn required_state(&self, workflow: &str) -> Vec<&'static str> {
-        self.0
-            .workflows
-            .get(workflow)
-            .map(|definition| definition.missing_keys(&serde_json::Map::new()))
-            .unwrap_or_default()
+        self.newest(workflow).map(|definition| definition.missing_keys(&serde_json::Map::new())).unwrap_or_default()
     }
 
     /// The graph under which the last records of a run were made, from the store: also in a program that does not have

@@ -26,10 +26,37 @@ use crate::store::StoreError;
 #[non_exhaustive]
 pub enum BuildError {
     /// Two workflows have the same name.
-    #[error("two workflows are called `{name}`; rename one of them")]
+    #[error(
+        "two workflows are called `{name}`; rename one of them, or, if it is an earlier version of the other, register it with \
+         `register_earlier`"
+    )]
     DuplicateWorkflow {
         /// The name.
         name: String,
+    },
+    /// [`EngineBuilder::register_earlier`](crate::EngineBuilder::register_earlier) names a workflow of which no newest version is
+    /// registered.
+    #[error(
+        "`register_earlier::<{version}>()` needs the version of workflow `{workflow}` that new runs begin on: add it with \
+         `register`; both versions have the same name, each in a module of its own"
+    )]
+    NoNewestVersion {
+        /// The name of the workflow.
+        workflow: String,
+        /// The type of the earlier version.
+        version: &'static str,
+    },
+    /// Two versions of a workflow have the same graph, so their runs cannot be distinguished. What nodes do is not in a graph: a run
+    /// of either continues under one of them.
+    #[error(
+        "versions `{}` and `{}` of workflow `{workflow}` have the same graph, so their runs cannot be distinguished; register one of \
+         them only, or give a node that means something else now another name", versions[0], versions[1]
+    )]
+    SameGraph {
+        /// The name of the workflow.
+        workflow: String,
+        /// The types of both.
+        versions: [&'static str; 2],
     },
     /// Two resources have the same type.
     #[error("two resources are of type `{type_name}`; wrap one of them in a type of its own")]

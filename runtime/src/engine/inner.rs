@@ -14,6 +14,7 @@ use super::retention::Retention;
 use super::runs::Runs;
 use super::signal_logs::SignalLogs;
 use super::snapshot_queue::SnapshotQueue;
+use super::versions::Versions;
 use crate::halt::Halt;
 use crate::shared::{Env, Starter};
 use crate::store::{Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunKey, Store, StoreError};
@@ -30,7 +31,7 @@ pub struct Engine(pub(super) Arc<Inner>, #[expect(dead_code, reason = "only its 
 
 pub(crate) struct Inner {
     pub(super) env: Arc<Env>,
-    pub(super) workflows: BTreeMap<String, Arc<Definition>>,
+    pub(super) workflows: BTreeMap<String, Versions>,
     /// Workflows of which runs were started here, whether they are registered or not.
     pub(super) started: Mutex<BTreeMap<String, Arc<Definition>>>,
     pub(super) store: Arc<dyn Store>,
@@ -148,10 +149,19 @@ impl Engine {
         self.0.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A workflow that is registered, or of which a run was started here.
-    pub(super) fn definition_of(&self, name: &str) -> Option<Arc<Definition>> {
-        let started = || self.0.started.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        self.0.workflows.get(name).cloned().or_else(started)
+    /// The newest version of a registered workflow.
+    pub(super) fn newest(&self, workflow: &str) -> Option<&Arc<Definition>> {
+        self.0.workflows.get(workflow).map(|versions| &versions.newest.definition)
+    }
+
+    /// Whether exactly this definition is registered, as any version.
+    pub(super) fn has_registered(&self, definition: &Arc<Definition>) -> bool {
+        self.0.workflows.get(&definition.name).is_some_and(|versions| versions.has(definition))
+    }
+
+    /// A workflow of which a run was started here.
+    pub(super) fn started(&self, workflow: &str) -> Option<Arc<Definition>> {
+        self.0.started.lock().unwrap_or_else(PoisonError::into_inner).get(workflow).cloned()
     }
 
     /// The identity of this engine in the store.

@@ -33,7 +33,7 @@ impl Engine {
         let journal = Arc::new(self.with_snapshots(journal, start.snapshot.as_deref()));
         let is_new = start.history.is_empty() && start.snapshot.is_none();
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
-        if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {
+        if !self.has_registered(definition) {
             // It could not be resumed here, so it stays in memory while it waits.
             shared.pulse.once_only(true);
         }

@@ -45,9 +45,7 @@ impl Engine {
 
     /// The state of a run by its records, under the graph of this program.
     async fn state_of(&self, header: &RunHeader) -> Result<Arc<Map<String, Json>>, Halt> {
-        let Some(definition) = self.definition_of(&header.workflow) else {
-            return Err(Halt::NotRegistered { workflow: header.workflow.clone() });
-        };
+        let definition = self.definition_for(header).await?;
         let mut history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
         self.adapt(header, &definition, &mut history, Adapt::NamesAndValues).await?;
         let executable = executable_in(&self.0.env, &definition);

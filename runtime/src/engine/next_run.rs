@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value as Json};
+
+use super::changed::check_input;
 use super::inner::Engine;
 use super::live::{Beginning, Undriven};
 use super::runs::{Found, Reservation};
+use crate::compile::check_resources;
 use crate::core::NextRun;
 use crate::driver::{Ending, caught};
 use crate::event::{EventKind, Limit};
@@ -32,6 +36,7 @@ impl Engine {
         next: NextRun,
     ) -> Result<Ending, Halt> {
         let NextRun { input: recorded, state } = next;
+        let definition = self.version_of_next(definition, &recorded, &state);
         // Before anything is recorded: a program that can read it starts over.
         let input = match read_input(definition, &recorded) {
             Ok(input) => input,
@@ -115,6 +120,22 @@ impl Engine {
         Ok(Ending::StartedOver(id))
     }
 
+    /// The newest version of a workflow, if the next run can begin on it; otherwise the one that starts over.
+    fn version_of_next<'d>(
+        &'d self,
+        now: &'d Arc<Definition>,
+        input: &Json,
+        state: &Map<String, Json>,
+    ) -> &'d Arc<Definition> {
+        let newest = self.newest(&now.name).filter(|newest| !Arc::ptr_eq(newest, now) && self.has_registered(now));
+        let begins = |newest: &&Arc<Definition>| {
+            newest.missing_keys(state).is_empty()
+                && check_resources(&self.0.env, newest).is_ok()
+                && check_input(newest, input).is_ok()
+        };
+        newest.filter(begins).unwrap_or(now)
+    }
+
     /// Reserves the id of the next run. `None` if a run with this id is driven here.
     async fn reserve_next(&self, id: &str) -> Option<Reservation> {
         loop {
@@ -155,7 +176,7 @@ impl Engine {
     }
 }
 
-fn read_input(definition: &Definition, recorded: &serde_json::Value) -> Result<BoxValue, Halt> {
+fn read_input(definition: &Definition, recorded: &Json) -> Result<BoxValue, Halt> {
     let read = caught(|| (definition.door.read_input)(recorded));
     let read = read.map_err(|fault| Halt::broken(&definition.name, &fault))?;
     read.map_err(|error| Halt::Unreadable {

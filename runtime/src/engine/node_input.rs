@@ -73,9 +73,7 @@ impl<T> Run<T> {
             }
             _ => {}
         }
-        let Some(definition) = engine.definition_of(&header.workflow) else {
-            return Err(RunError::NotRegistered { workflow: header.workflow });
-        };
+        let definition = engine.definition_for(&header).await?;
         history.truncate(at + 1);
         let mut past = engine.past(&header, &definition, history).await?;
         // Its path may be another one under the graph of this program.

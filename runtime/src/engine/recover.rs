@@ -13,6 +13,7 @@ use super::run::Run;
 use super::runs::{Found, Live, Reservation};
 use super::runtime::{self, Unfit};
 use super::set_back::by_the_clock_of;
+use super::versions::{Version, Versions};
 use crate::compile::check_resources;
 use crate::event::{Begins, EventKind};
 use crate::halt::Halt;
@@ -187,8 +188,8 @@ impl Engine {
 
     /// Resumes a run that this engine has claimed. If another task has resumed it here already, returns that run.
     pub(super) async fn resume(&self, header: RunHeader) -> Result<Arc<Live>, Halt> {
-        let definition = self.0.workflows.get(&header.workflow).cloned();
-        let definition = definition.ok_or_else(|| Halt::NotRegistered { workflow: header.workflow.clone() })?;
+        let versions = self.0.workflows.get(&header.workflow);
+        let versions = versions.ok_or_else(|| Halt::NotRegistered { workflow: header.workflow.clone() })?;
         loop {
             match self.0.runs.reserve(&header.id) {
                 Found::Live(live) => {
@@ -200,7 +201,7 @@ impl Engine {
                     Engine::until_gone(&live).await;
                 }
                 Found::Reserved(over) => over.cancelled().await,
-                Found::Free(reservation) => return self.go_on(reservation, &header, &definition).await,
+                Found::Free(reservation) => return self.go_on(reservation, &header, versions).await,
             }
         }
     }
@@ -212,16 +213,24 @@ impl Engine {
         header: RunHeader,
         definition: &Arc<Definition>,
     ) -> Result<Option<Arc<Live>>, Halt> {
+        let unregistered;
+        let versions = match self.0.workflows.get(&header.workflow).filter(|versions| versions.has(definition)) {
+            Some(versions) => versions,
+            None => {
+                unregistered = Versions::only(Version::unregistered(definition));
+                &unregistered
+            }
+        };
         if self.is_elsewhere(&header).await.map_err(Halt::Store)? {
             return Ok(None);
         }
         // Before the run is claimed: a refused call changes nothing.
-        if let Some(halt) = self.obstacle_under(&header, Some(definition)).await.map_err(Halt::Store)? {
+        if let Some(halt) = self.obstacle_under(&header, Some(versions)).await.map_err(Halt::Store)? {
             return Err(halt);
         }
         let claim = self.claim(Some(&header)).await.map_err(Halt::Store)?;
         let undriven = Undriven::by(self);
-        let taken_up = self.take_up_claimed(reservation, &header, claim, definition).await;
+        let taken_up = self.take_up_claimed(reservation, &header, claim, versions).await;
         undriven.done();
         taken_up
     }
@@ -231,14 +240,14 @@ impl Engine {
         reservation: Reservation,
         header: &RunHeader,
         claim: Claim,
-        definition: &Arc<Definition>,
+        versions: &Versions,
     ) -> Result<Option<Arc<Live>>, Halt> {
         let claimed = self.claim_runs(claim).await.map_err(Halt::Store)?;
         if let Some(damaged) = claimed.damaged.into_iter().find(|damaged| damaged.key == header.key) {
             return Err(Halt::Store(damaged.error));
         }
         match claimed.runs.into_iter().find(|run| run.key == header.key) {
-            Some(header) => match self.go_on(reservation, &header, definition).await {
+            Some(header) => match self.go_on(reservation, &header, versions).await {
                 Err(Halt::Fenced) => Ok(None),
                 gone_on => gone_on.map(Some),
             },
@@ -256,9 +265,9 @@ impl Engine {
         &self,
         reservation: Reservation,
         header: &RunHeader,
-        definition: &Arc<Definition>,
+        versions: &Versions,
     ) -> Result<Arc<Live>, Halt> {
-        let gone_on = self.begin_again(reservation, header, definition).await;
+        let gone_on = self.begin_again(reservation, header, versions).await;
         if let Err(halt) = &gone_on
             && *halt != Halt::Fenced
         {
@@ -272,8 +281,9 @@ impl Engine {
         &self,
         reservation: Reservation,
         header: &RunHeader,
-        definition: &Arc<Definition>,
+        versions: &Versions,
     ) -> Result<Arc<Live>, Halt> {
+        let definition = &self.version_of(header, versions).await?.definition;
         let owner = self.owner().await.map_err(Halt::Store)?;
         if let Some(thawed) = self.thawed(header, definition).await {
             if thawed.is_over || thawed.owner.is_some_and(|by| by != owner.0) {
@@ -340,18 +350,18 @@ impl Engine {
     /// Reports suspended runs of registered workflows that no living engine has, and that this program could not resume
     /// when they are due.
     async fn check_suspended(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
-        for (name, definition) in &self.0.workflows {
+        for (name, versions) in &self.0.workflows {
             let suspended = RunQuery {
                 workflows: vec![name.clone()],
                 status: vec![RunStatus::Waiting, RunStatus::Sleeping],
                 limit: CLAIMED_AT_ONCE,
                 ..RunQuery::default()
             };
-            if check_resources(&self.0.env, definition).is_err() {
+            if versions.all().any(|version| check_resources(&self.0.env, &version.definition).is_err()) {
                 self.check_all(suspended, recovery).await?;
                 continue;
             }
-            let changed = RunQuery { not_graph: Some(self.graph_of(definition).0), ..suspended.clone() };
+            let changed = RunQuery { not_graphs: versions.all().map(Version::graph).collect(), ..suspended.clone() };
             self.check_all(changed, recovery).await?;
             // A limited number, so that starting takes the same time however many wait. The others are checked when a
             // call concerns them.

@@ -9,6 +9,7 @@ use super::changed::Adapt;
 use super::inner::Engine;
 use super::live::Beginning;
 use super::set_back::by_the_clock_of;
+use super::versions::{Version, Versions};
 use super::voided::effective;
 use crate::compile::check_resources;
 use crate::core::TimeLimit;
@@ -48,28 +49,36 @@ impl Engine {
         if let Some(halt) = self.halted().get(&header.key).filter(|halt| halt.is_of_program()) {
             return Ok(Some(halt.clone()));
         }
-        let definition = self.0.workflows.get(&header.workflow);
-        if definition.is_none() && self.0.store.is_served(&header.workflow).await? {
+        let versions = self.0.workflows.get(&header.workflow);
+        if versions.is_none() && self.0.store.is_served(&header.workflow).await? {
             return Ok(None);
         }
-        self.obstacle_under(header, definition).await
+        self.obstacle_under(header, versions).await
     }
 
-    /// Why this program cannot resume a run under a definition.
+    /// Why this program cannot resume a run under any of these versions.
     pub(super) async fn obstacle_under(
         &self,
         header: &RunHeader,
-        definition: Option<&Arc<Definition>>,
+        versions: Option<&Versions>,
     ) -> Result<Option<Halt>, StoreError> {
-        let checked = match definition {
-            Some(definition) => self.check_run(header, definition).await,
+        self.checked_under(header, versions).await.map(Result::err)
+    }
+
+    /// The version under which this program can resume a run, or why it cannot.
+    pub(super) async fn checked_under<'v>(
+        &self,
+        header: &RunHeader,
+        versions: Option<&'v Versions>,
+    ) -> Result<Result<&'v Version, Halt>, StoreError> {
+        let checked = match versions {
+            Some(versions) => self.check_run(header, versions).await,
             None => Err(Halt::NotRegistered { workflow: header.workflow.clone() }),
         };
         match checked {
-            Ok(()) => Ok(None),
             // An error of the store is not a property of the run.
             Err(Halt::Store(error)) if !is_damage(&error) => Err(error),
-            Err(halt) => Ok(Some(halt)),
+            checked => Ok(checked),
         }
     }
 
@@ -104,7 +113,12 @@ impl Engine {
 
     /// Whether this program can resume a run: its records are folded and the values that it needs next are read, as if
     /// it were resumed. No node runs.
-    async fn check_run(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
+    async fn check_run<'v>(&self, header: &RunHeader, versions: &'v Versions) -> Result<&'v Version, Halt> {
+        let version = self.version_of(header, versions).await?;
+        self.check_run_under(header, &version.definition).await.map(|()| version)
+    }
+
+    async fn check_run_under(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
         if let Some(thawed) = self.thawed(header, definition).await
             && self.check_past(header, definition, thawed.past).is_ok()
         {

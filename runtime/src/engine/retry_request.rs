@@ -106,6 +106,9 @@ impl Engine {
     ) -> Result<Option<Record>, Halt> {
         let Some((at, nodes)) = requested(history) else { return Ok(None) };
         let before = &history[..at];
+        if header.forked_from.as_ref().is_some_and(|(_, forked_at)| *forked_at == at as u64) {
+            return self.requested_fork(header, definition, before).await.map(Some);
+        }
         for path in nodes.from_nodes.iter().chain(&nodes.rerun) {
             // The engine with the request knew the recorded names only, and a node around it may have been renamed.
             if let Some(child) = self.child_workflow_around(header, definition, before, path).await? {

@@ -192,15 +192,12 @@ impl Engine {
 
     async fn snapshot_of(&self, journal: &Journal) -> Result<Made, Halt> {
         let header = self.0.store.header(&journal.run_id).await.map_err(Halt::Store)?;
-        let definition = self.definition_of(&journal.workflow);
-        let (Some(header), Some(definition)) = (header, definition) else { return Ok(Made::Never) };
+        let Some(header) = header else { return Ok(Made::Never) };
         let at = header.records;
         if header.key != journal.key || header.status.is_over() {
             return Ok(Made::Never);
         }
-        if header.graph != self.graph_of(&definition).0 {
-            return Ok(Made::Nothing { at });
-        }
+        let Some(definition) = self.definition_of_graph(&header) else { return Ok(Made::Nothing { at }) };
         let executable = executable_in(&self.0.env, &definition);
         let (snapshot, folded) = match self.fold_on(&header, &executable, &definition).await? {
             Some(snapshot) => (snapshot, 0),

@@ -93,10 +93,6 @@ impl Engine {
         self.0.store.is_volatile() || self.has_registered(definition)
     }
 
-    fn has_registered(&self, definition: &Arc<Definition>) -> bool {
-        self.0.workflows.get(&definition.name).is_some_and(|known| Arc::ptr_eq(known, definition))
-    }
-
     /// A new run of a registered workflow, from JSON: for command lines and servers. The input is validated against the
     /// workflow's input type before anything runs.
     ///
@@ -106,7 +102,7 @@ impl Engine {
     /// with the invalid field.
     pub fn start_json(&self, workflow: &str, input: Json) -> Start<Json> {
         let input = value::check_json(input, self.0.env.max_value_size);
-        match self.0.workflows.get(workflow) {
+        match self.newest(workflow) {
             Some(definition) => {
                 let invalid = |field: String, message: String| {
                     let workflow = workflow.to_owned();

@@ -440,7 +440,7 @@ impl Runs {
                 && query.unchanged_since.is_none_or(|since| header.updated < since)
                 && has_tags(header, &query.tags)
                 && !query.not_workflows.contains(&header.workflow)
-                && query.not_graph != Some(header.graph)
+                && !query.not_graphs.contains(&header.graph)
                 && (query.status.is_empty() || query.status.contains(&header.status))
                 && query
                     .started_by

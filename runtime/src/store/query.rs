@@ -28,8 +28,8 @@ pub struct RunQuery {
     pub workflows: Vec<String>,
     /// Of none of these workflows.
     pub not_workflows: Vec<String>,
-    /// Recorded last under another graph than the one with this hash.
-    pub not_graph: Option<u64>,
+    /// Recorded last under none of the graphs with these hashes.
+    pub not_graphs: Vec<u64>,
     /// With one of these statuses; empty: any.
     pub status: Vec<RunStatus>,
     /// Forked from this run.

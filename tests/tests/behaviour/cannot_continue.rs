@@ -337,8 +337,9 @@ async fn calls_report(obstacle: Obstacle, stage: Stage, past: Past) {
     check("engine.answer", of_answer(soon(engine().answer("x", "approve", true)).await));
     check("retry", of_retry(soon(engine().retry("x")).await).map(drop));
     check("retry from a node", of_retry(soon(engine().retry("x").from_node("job/fetch")).await).map(drop));
-    check("fork", of_fork(soon(engine().fork("x").id("y")).await).map(drop));
+    // Without the workflow a fork is requested: `requested_forks`.
     if obstacle != Obstacle::UnregisteredWorkflow {
+        check("fork", of_fork(soon(engine().fork("x").id("y")).await).map(drop));
         check("start", start(&engine(), obstacle).await);
     }
     assert_eq!(recorded.contents().await, before, "{obstacle:?}, {stage:?}, {past:?}");
@@ -371,7 +372,9 @@ async fn recover_reports(obstacle: Obstacle, stage: Stage, past: Past) {
         assert_reason("answer", obstacle, stage, past, of_answer(soon(run.answer("approve", true)).await));
     }
     assert_reason("retry", obstacle, stage, past, of_retry(soon(engine.retry("x")).await));
-    assert_reason("fork", obstacle, stage, past, of_fork(soon(engine.fork("x").id("y")).await));
+    if obstacle != Obstacle::UnregisteredWorkflow {
+        assert_reason("fork", obstacle, stage, past, of_fork(soon(engine.fork("x").id("y")).await));
+    }
     assert_eq!(recorded.contents().await, before, "{obstacle:?}, {stage:?}, {past:?}");
     assert_ne!(before.1.status, RunStatus::Cancelled);
 
@@ -444,15 +447,15 @@ async fn a_failed_run_is_over(obstacle: Obstacle, past: Past) {
             assert!(matches!(answered, Err(AnswerError::UnknownQuestion { .. })), "{answered:?}");
             soon(run.cancel()).await.unwrap();
         }
-        // Without the workflow it is requested: `requested_retries`.
+        // Without the workflow they are requested: `requested_retries`, `requested_forks`.
         if !matches!(obstacle, Obstacle::UnregisteredWorkflow) {
             assert_reason("retry", obstacle, stage, past, of_retry(soon(engine.retry("x")).await));
             let from_node = soon(engine.retry("x").from_node("job/settle")).await;
             assert_reason("retry from a node", obstacle, stage, past, of_retry(from_node));
             let rerun = soon(engine.retry("x").rerun("job/settle")).await;
             assert_reason("rerun", obstacle, stage, past, of_retry(rerun));
+            assert_reason("fork", obstacle, stage, past, of_fork(soon(engine.fork("x").id("y")).await));
         }
-        assert_reason("fork", obstacle, stage, past, of_fork(soon(engine.fork("x").id("y")).await));
         assert_eq!(recorded.contents().await, before, "{obstacle:?}, {past:?}");
         assert!(matches!(soon(late.outcome()).await, Ok(Outcome::Failed(_))));
     }

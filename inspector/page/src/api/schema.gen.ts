@@ -173,7 +173,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Starts a new run with the events of this one before a moment. This run does not change. */
+        /**
+         * Starts a new run with the events of this one before a moment. This run does not change. Without the workflow the fork is requested: a
+         *     process that has it carries it out.
+         */
         post: operations["fork_run"];
         delete?: never;
         options?: never;
@@ -879,7 +882,10 @@ export interface components {
              * @description The number of its recorded events.
              */
             records: number;
-            /** @description Whether the workflow is registered with this server, so that runs of it can be started, retried and forked here. */
+            /**
+             * @description Whether the workflow is registered with this server, so that runs of it can be started here. Without it, retries and
+             *     forks are requested.
+             */
             registered: boolean;
             /** @description Its status. */
             status: components["schemas"]["Status"];

@@ -82,7 +82,6 @@ function Actions({ run, readOnly, onAsk }: { run: Run; readOnly: boolean; onAsk:
   if (readOnly) return <div className="actions dim">read-only</div>;
   const over = !isUnderWay(run.status);
   const canRetry = run.status === 'failed' || run.status === 'cancelled';
-  const elsewhere = run.registered ? undefined : 'Its workflow is not registered with this server';
   const requested = run.registered ? undefined : 'A process that has its workflow carries it out';
   return (
     <div className="actions">
@@ -107,7 +106,7 @@ function Actions({ run, readOnly, onAsk }: { run: Run; readOnly: boolean; onAsk:
       >
         Retry…
       </button>
-      <button type="button" disabled={!run.registered} title={elsewhere} onClick={() => onAsk('fork')}>
+      <button type="button" title={requested} onClick={() => onAsk('fork')}>
         Fork…
       </button>
     </div>

@@ -254,16 +254,19 @@ pub async fn the_list_leaves_a_graph_out(store: impl Store) {
         ..RunQuery::default()
     };
 
-    for (not_graph, limit, before, expected) in [
-        (None, 0, None, &["f", "e", "d", "c", "b", "a"][..]),
-        (None, 3, None, &["f", "e", "d"]),
-        (None, 3, Some(c.key), &["b", "a"]),
-        (Some(7), 0, None, &["f", "d", "c", "b"]),
-        (Some(8), 2, None, &["e", "c"]),
-        (Some(u64::MAX), 0, Some(c.key), &["b", "a"]),
-        (Some(9), 2, None, &["f", "e"]),
+    for (not_graphs, limit, before, expected) in [
+        (&[][..], 0, None, &["f", "e", "d", "c", "b", "a"][..]),
+        (&[], 3, None, &["f", "e", "d"]),
+        (&[], 3, Some(c.key), &["b", "a"]),
+        (&[7], 0, None, &["f", "d", "c", "b"]),
+        (&[8], 2, None, &["e", "c"]),
+        (&[u64::MAX], 0, Some(c.key), &["b", "a"]),
+        (&[9], 2, None, &["f", "e"]),
+        (&[7, 8], 0, None, &["c"]),
+        (&[8, u64::MAX, 9], 1, None, &["e"]),
+        (&[7, 8, u64::MAX], 0, None, &[]),
     ] {
-        let query = RunQuery { not_graph, limit, before, ..all.clone() };
+        let query = RunQuery { not_graphs: not_graphs.to_vec(), limit, before, ..all.clone() };
         assert_eq!(ids(&store.list(query.clone()).await.unwrap()), expected, "{query:?}");
     }
 }

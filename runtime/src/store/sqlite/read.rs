@@ -115,7 +115,7 @@ pub(super) fn list(moment: &Connection, log: &LogIndex, query: &RunQuery) -> Res
     let mut headers = Vec::new();
     for workflow in BTreeSet::from_iter(&query.workflows) {
         for graph in unfinished_graphs(moment, workflow)? {
-            if query.not_graph != Some(graph.cast_unsigned()) {
+            if !query.not_graphs.contains(&graph.cast_unsigned()) {
                 headers.extend(list_of(moment, log, query, Some((workflow, graph)))?);
             }
         }
@@ -200,7 +200,7 @@ fn conditions(connection: &Connection, query: &RunQuery, only: Option<(&str, i64
         if !query.workflows.is_empty() {
             wanted.add_one_of("workflow", query.workflows.iter().cloned());
         }
-        if let Some(graph) = query.not_graph {
+        for graph in &query.not_graphs {
             wanted.add_with("graph <> ?", graph.cast_signed());
         }
     }
