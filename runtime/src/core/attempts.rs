@@ -318,9 +318,7 @@ impl Cut {
         match self {
             Cut::Interrupted => Fault::Interrupted,
             Cut::Dropped => Fault::Dropped,
-            Cut::Unrecorded => {
-                Fault::unrecordable("end of an earlier attempt", "its failure says why").at_most_once()
-            }
+            Cut::Unrecorded => Fault::unrecordable("end of an earlier attempt", "its failure says why").at_most_once(),
         }
     }
 
