@@ -95,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn who_says_something_has_one_line() {
-        let said = said(SaidWhat::NotCalled { tool: "a\nvery long name of a tool".to_owned() });
+    fn a_long_name_does_not_move_what_is_said() {
+        let said = said(SaidWhat::NotCalled { tool: "a_very_long_name_of_a_tool".to_owned() });
         let lines = lines(&Conversation { path: "desk/agent".to_owned(), said: vec![said] }, 10);
-        assert_eq!(lines[1], "  a\nvery long na… was not called");
+        assert_eq!(lines[1], "  a_very_long_n… was not called");
     }
 }

@@ -15,7 +15,6 @@ pub struct Said {
     pub path: String,
     /// What it is.
     #[serde(flatten)]
-    #[schema(inline = false)]
     pub what: What,
 }
 
