@@ -261,7 +261,7 @@ export const cases = {
 
   async 'what an agent and its model say is a conversation, and its JSON is a click away'({ browser, server }) {
     await startRun(server.url, 'desk', 'talk-1', 'Ada <i>wants</i> her money back');
-    const { page, problems, close } = await openPage(browser, server.url);
+    const { page, problems, close } = await openPage(browser, server.url, { bypassCSP: true });
     await page.goto(`${server.url}#/runs/talk-1?sel=desk/clerk`);
     await status(page, 'waiting');
     await page.waitForSelector('.talk .by-program:has-text("Ada <i>wants</i> her money back")');
