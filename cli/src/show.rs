@@ -66,8 +66,8 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     let most = if asked.long { usize::MAX } else { SAID };
     let said = conversations.all();
     let said = said.iter().flat_map(|one| std::iter::once(String::new()).chain(conversation::lines(one, most)));
-    let lines = [head].into_iter().chain(rows).chain(details).chain(said);
-    ended.having_printed(lines.map(|line| print::line(&line)).collect())
+    let mut lines = [head].into_iter().chain(rows).chain(details).chain(said);
+    ended.having_printed(lines.try_for_each(|line| print::line(&line)))
 }
 
 /// A text of the view, which has the beginning of long ones.
