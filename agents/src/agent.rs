@@ -15,8 +15,9 @@ use crate::budget::Budget;
 use crate::chat::Chat;
 use crate::json_payload::JsonPayload;
 use crate::memory::{Memory, Remembered, SessionError};
-use crate::message::{Message, Reply, ToolCall};
+use crate::message::{Message, ToolCall};
 use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
+use crate::model_call::ModelCall;
 use crate::names::{listed, shortened};
 use crate::output::{Misfit, format_of, read};
 use crate::tool::{Tool, ToolError};
@@ -70,7 +71,8 @@ type Check<Out> = dyn Fn(&Out) -> Result<(), String> + Send + Sync;
 /// # What is recorded
 /// Each reply and each result of a tool, as children of the node: `desk/refunds/model:1`, `desk/refunds/orders:1.0`. A restarted
 /// agent gets them again, and makes only the calls that were not completed. The requests are not recorded but built again, so a
-/// better prompt or another description of a tool does not invalidate a run that waits.
+/// better prompt or another description of a tool does not invalidate a run that waits. With each reply, what was new in its
+/// request is recorded as text, up to 4 kB, for the conversation that the inspector and `graphweft show` have.
 ///
 /// # Limits of time
 /// `timeout` on the agent's node also runs while a person is asked. Limit the model calls ([`Agent::timeout`]) and the tools
@@ -330,7 +332,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 options: self.options,
             };
             let chat = self.chat(request, &talk);
-            let Reply { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key(turn).await?;
+            let ModelCall { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key(turn).await?;
             talk.spent += ModelUsage { calls: 1, usage };
             if is_cut_off {
                 return Err(AgentError::CutOff { turn, tokens: usage.output });

@@ -96,6 +96,17 @@ pub enum AgentError {
         /// The tokens of the reply.
         tokens: u64,
     },
+    /// A reply is larger than a value that the engine records. It is lost, and not asked for again unless the run is retried.
+    #[error(
+        "the reply of the model takes {size} bytes, and a recorded value may take {limit}; limit it with `Agent::max_tokens`, or allow \
+         more with `EngineBuilder::max_value_size`"
+    )]
+    ReplyTooLarge {
+        /// The bytes of the reply as JSON, with what was new in the request.
+        size: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The session of the agent could not be used.
     #[error(transparent)]
     Session(SessionError),
@@ -147,6 +158,7 @@ impl From<ChildError<ChatError>> for AgentError {
         match error {
             ChildError::Error(ChatError::Model(error)) => AgentError::Model(error),
             ChildError::Error(ChatError::OverBudget(error)) => AgentError::OverBudget(error),
+            ChildError::Error(ChatError::TooLarge { size, limit }) => AgentError::ReplyTooLarge { size, limit },
             ChildError::Fault(fault) => AgentError::Fault(fault),
             other => AgentError::Fault(Fault::Context { message: other.to_string() }),
         }

@@ -11,6 +11,7 @@ use tracing::field::{Empty, display};
 use crate::budget::{Budget, BudgetOf, Ledger, OverBudget};
 use crate::message::Reply;
 use crate::model::{ChatModel, Request};
+use crate::model_call::ModelCall;
 use crate::model_error::ModelError;
 use crate::trace::{below_agent, kind, within};
 use crate::usage::{MODEL, ModelUsage};
@@ -37,16 +38,18 @@ pub(crate) enum ChatError {
     Model(ModelError),
     #[error(transparent)]
     OverBudget(OverBudget),
+    #[error("the reply takes {size} bytes")]
+    TooLarge { size: u64, limit: u64 },
 }
 
 impl Node for Chat {
     type Input = ();
-    type Output = Reply;
+    type Output = ModelCall;
     type Error = ChatError;
     const FACTS: NodeFacts<(), ChatError> =
         NodeFacts::named(MODEL).error_text(|error: &ChatError| vec![error.to_string()]).recorded_error();
 
-    async fn run(&self, (): (), ctx: &Context) -> Result<Reply, ChatError> {
+    async fn run(&self, (): (), ctx: &Context) -> Result<ModelCall, ChatError> {
         // Here, since a recorded reply is returned whatever the budget is.
         self.budget.check(BudgetOf::Agent, self.spent).map_err(ChatError::OverBudget)?;
         let under_way = match self.run_budget {
@@ -63,7 +66,14 @@ impl Node for Chat {
         if let (Ok(reply), Some(under_way)) = (&replied, under_way) {
             under_way.complete(reply.usage);
         }
-        replied.map_err(ChatError::Model)
+        let call = ModelCall::new(&self.request, replied.map_err(ChatError::Model)?);
+        // Otherwise it would be lost, and not known what it was.
+        match (ctx.records(), call.size()) {
+            (Some(limit), size) if size > limit.bytes() => {
+                Err(ChatError::TooLarge { size: size as u64, limit: limit.bytes() as u64 })
+            }
+            _ => Ok(call),
+        }
     }
 
     fn options(&self) -> NodeOptions {
@@ -80,7 +90,7 @@ impl Node for Chat {
     fn retry_after(&self, error: &ChatError) -> Option<Duration> {
         match error {
             ChatError::Model(error) => error.retry_after(),
-            ChatError::OverBudget(_) => None,
+            ChatError::OverBudget(_) | ChatError::TooLarge { .. } => None,
         }
     }
 }

@@ -60,7 +60,7 @@ pub enum Approval<In> {
     Reject(String),
 }
 
-/// The answer to the question `went_through`, whether a call that was cut short has had its effect.
+/// The answer to the question `went_through`, whether a call that was cut short, or has no recorded output, has had its effect.
 ///
 /// As JSON: `{"done": ..}` with the output, `"retry"`, `{"fail": "why"}`.
 ///
@@ -86,15 +86,20 @@ pub enum Resolution<Out> {
     Fail(String),
 }
 
-/// The output of a guarded tool.
+/// The output of a guarded tool. The names tell its record from that of a tool alone: see `model_call.rs`.
 #[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
 pub(crate) enum Settled<Out> {
     /// That of the tool.
+    #[serde(rename = "gen_ai.output")]
     Output(Out),
     /// A person's reason why there is none.
+    #[serde(rename = "gen_ai.refused")]
     Refused(String),
 }
+
+/// Why it is asked whether a call went through.
+const CUT_SHORT: &str = "was cut short";
+const UNRECORDED: &str = "has no recorded output";
 
 /// The names of the questions.
 const APPROVE: &str = "approve";
@@ -205,20 +210,21 @@ where
             if number > 1 {
                 call = call.key(number);
             }
-            let why = match trace::execute_tool(ctx, &self.name, &child, call).await {
+            let (what, why) = match trace::execute_tool(ctx, &self.name, &child, call).await {
                 Ok(output) => return Ok(Settled::Output(output)),
                 Err(ChildError::Error(error)) => match self.uncertain.and_then(|uncertain| uncertain(&error)) {
-                    Some(why) => why,
+                    Some(why) => (CUT_SHORT, why),
                     None => return Err(error),
                 },
                 // It has begun, and it is not known how far it got. A retry of the run would call it again, after a panic too.
                 Err(ChildError::Fault(
                     fault @ (Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. } | Fault::Panic { .. }),
-                )) => fault.to_string(),
+                )) => (CUT_SHORT, fault.to_string()),
+                Err(ChildError::Fault(fault @ Fault::Unrecordable { .. })) => (UNRECORDED, fault.to_string()),
                 Err(ChildError::Fault(fault)) => return ctx.stop(fault).await,
                 Err(_) => return ctx.stop(unknown_error(&self.name)).await,
             };
-            let prompt = format!("A call of `{}` was cut short ({why}). Did it go through?", self.name);
+            let prompt = format!("A call of `{}` {what} ({why}). Did it go through?", self.name);
             let mut question = ctx.ask::<Resolution<N::Output>>(WENT_THROUGH, prompt).payload(&written);
             if number > 1 {
                 question = question.key(number);
@@ -227,7 +233,7 @@ where
                 Resolution::Done(output) => return Ok(Settled::Output(output)),
                 Resolution::Retry => {}
                 Resolution::Fail(why) => {
-                    return Ok(Settled::Refused(format!("the call was cut short, and a person gave it up: {why}")));
+                    return Ok(Settled::Refused(format!("the call {what}, and a person gave it up: {why}")));
                 }
             }
         }

@@ -21,6 +21,7 @@ mod mcp;
 mod memory;
 mod message;
 mod model;
+mod model_call;
 mod model_error;
 mod names;
 mod output;

@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use graphweft::Json;
+use graphweft::{Json, schema_part};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -76,16 +76,15 @@ pub(crate) fn is_object(schema: &Json) -> bool {
 
 /// The schema of an object with one property. Providers accept only an object at the root.
 pub(crate) fn in_object(property: &str, schema: Json) -> Json {
-    let mut schema = for_model(schema);
-    let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
+    let (schema, definitions) = schema_part(for_model(schema), property);
     let mut root = json!({
         "type": "object",
         "properties": { property: schema },
         "required": [property],
         "additionalProperties": false,
     });
-    if let Some(definitions) = definitions {
-        root["$defs"] = definitions;
+    if !definitions.is_empty() {
+        root["$defs"] = Json::Object(definitions);
     }
     root
 }
@@ -170,6 +169,21 @@ mod tests {
     enum Colour {
         Red,
         Green,
+    }
+
+    /// Its schema refers to its own root.
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    enum Nested {
+        Leaf(u32),
+        Both(Vec<Nested>),
+    }
+
+    #[test]
+    fn a_type_that_holds_itself_and_is_no_object_is_defined_below_the_object_around_it() {
+        let schema = format_of::<Nested>().unwrap().schema;
+        assert_eq!(schema["properties"]["answer"], json!({ "$ref": "#/$defs/answer" }));
+        let both = &schema["$defs"]["answer"]["oneOf"][1]["properties"]["Both"];
+        assert_eq!(both["items"], json!({ "$ref": "#/$defs/answer" }), "{schema:#}");
     }
 
     #[test]

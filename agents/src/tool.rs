@@ -258,7 +258,8 @@ impl<N: Node> NodeTool<N> {
 
     /// A call that was cut short is not made again: a person is asked whether it went through, and answers with a
     /// [`Resolution`](crate::Resolution). The question is `went_through`, below the call. It is asked if the process ended, the
-    /// call was dropped, its time limit was reached or it panicked. There are no retries. A workflow is resumed instead:
+    /// call was dropped, its time limit was reached or it panicked, and if its output cannot be recorded, since it is too large
+    /// or too deep ([`Fault::Unrecordable`](graphweft::Fault::Unrecordable)). There are no retries. A workflow is resumed instead:
     /// there, its own nodes say `at_most_once`.
     pub fn at_most_once(mut self) -> Self {
         self.guarded.at_most_once = true;

@@ -6,7 +6,8 @@ use std::ops::AddAssign;
 use graphweft::{Event, EventKind};
 use serde::Deserialize;
 
-use crate::message::{Reply, Usage};
+use crate::message::Usage;
+use crate::model_call::ModelCall;
 
 /// The name of model calls as children: `help_desk/refunds/model:1` is that of turn 1.
 pub(crate) const MODEL: &str = "model";
@@ -75,12 +76,8 @@ pub fn spent<'e>(history: impl IntoIterator<Item = &'e Event>) -> Spent {
     let mut spent = Spent::new();
     for event in history {
         let EventKind::NodeCompleted { output: Some(output), .. } = &event.kind else { continue };
-        let name = event.path.rsplit('/').next().and_then(|last| last.split_once(':')).map(|(name, _)| name);
-        if name != Some(MODEL) {
-            continue;
-        }
-        if let Ok(reply) = Reply::deserialize(output) {
-            *spent.entry(reply.model).or_default() += ModelUsage { calls: 1, usage: reply.usage };
+        if let Ok(call) = ModelCall::deserialize(output) {
+            *spent.entry(call.model).or_default() += ModelUsage { calls: 1, usage: call.usage };
         }
     }
     spent

@@ -142,6 +142,10 @@ pub(crate) struct Show {
     /// How wide the bars are, in characters; 0 for none.
     #[arg(long, default_value_t = 40)]
     pub(crate) bars: u16,
+    /// Print 4 kB of each text of the conversations of agents, and not only its beginning. What is longer is in the events:
+    /// `tail --json`.
+    #[arg(long)]
+    pub(crate) long: bool,
 }
 
 #[derive(Debug, Args)]

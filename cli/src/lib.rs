@@ -57,6 +57,7 @@ mod arguments;
 mod check;
 mod commands;
 mod completions;
+mod conversation;
 mod error;
 mod list;
 mod print;

@@ -1,23 +1,28 @@
-//! A run as a tree with bars: what its view has.
+//! A run as a tree with bars, and what its agents have said: what its view has.
 
 mod bars;
 mod tree;
 
 use graphweft::Engine;
-use graphweft_inspector::view::{RunView, State, What};
+use graphweft_inspector::view::{Conversations, RunView, State, What};
 use serde_json::json;
 
 use crate::arguments::{Output, Show};
+use crate::conversation;
 use crate::error::{CliError, Ended};
 use crate::print;
 use crate::status::word;
 use crate::times::duration;
+
+/// How many characters of each text of a conversation are printed.
+const SAID: usize = 300;
 
 pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result<Ended, CliError> {
     let unknown = || CliError::UnknownRun { run: asked.run.clone() };
     let run = engine.get_run(&asked.run).await?.ok_or_else(unknown)?;
     let graphs = engine.run_graph(run.id()).await?;
     let mut view = RunView::new(run.workflow(), graphs.as_ref());
+    let mut conversations = Conversations::default();
     for event in engine.history(run.id()).await?.ok_or_else(unknown)? {
         if asked.at.is_some_and(|at| event.seq > at) {
             continue;
@@ -28,12 +33,14 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
             view.add_graph(hash, &graphs);
         }
         view.apply(&event);
+        conversations.apply(&event);
     }
     let ended = view.status().map_or(Ended::Done, Ended::of);
     let part = view.part(None);
     if output.json {
         let info = run.info().await?;
-        return ended.having_printed(print::json(&json!({ "run": info, "view": part })));
+        let all = json!({ "run": info, "view": part, "conversations": conversations.all() });
+        return ended.having_printed(print::json(&all));
     }
     let status = part.status.map(word).unwrap_or_default();
     let times = bars::whole(&part.times);
@@ -56,7 +63,11 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
         };
         said.iter().flat_map(|said| said.lines()).map(str::to_owned).collect::<Vec<_>>()
     });
-    ended.having_printed([head].into_iter().chain(rows).chain(details).try_for_each(|line| print::line(&line)))
+    let most = if asked.long { usize::MAX } else { SAID };
+    let said = conversations.all();
+    let said = said.iter().flat_map(|one| std::iter::once(String::new()).chain(conversation::lines(one, most)));
+    let mut lines = [head].into_iter().chain(rows).chain(details).chain(said);
+    ended.having_printed(lines.try_for_each(|line| print::line(&line)))
 }
 
 /// A text of the view, which has the beginning of long ones.

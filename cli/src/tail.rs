@@ -4,23 +4,30 @@ use std::io;
 use std::time::UNIX_EPOCH;
 
 use graphweft::{Engine, Event, EventKind, Run};
+use graphweft_inspector::view::Conversations;
 use serde_json::{Value, json};
 
 use crate::arguments::{Output, Tail};
+use crate::conversation;
 use crate::error::{CliError, Ended};
 use crate::print;
 use crate::times::duration;
 
+/// How many characters of each text of a conversation are in a line.
+const SAID: usize = 160;
+
 pub(crate) async fn tail(engine: &Engine, asked: Tail, output: Output) -> Result<Ended, CliError> {
     let run = engine.get_run(&asked.run).await?.ok_or_else(|| CliError::UnknownRun { run: asked.run.clone() })?;
-    let mut began = None;
+    let (mut began, mut conversations) = (None, Conversations::default());
     let mut show = |event: &Event| -> io::Result<()> {
         if output.json {
             return print::json_line(&json!(event));
         }
         let since = event.time.duration_since(*began.get_or_insert(event.time)).unwrap_or_default();
         let what = format!("{:>5}  {:>12}  {:<18} {}", event.seq, duration(since), event.kind.name(), event.path);
-        print::line(format!("{what}  {}", said(&event.kind)).trim_end())
+        let talked = conversation::line(conversations.apply(event), SAID);
+        let said = if talked.is_empty() { said(&event.kind) } else { talked };
+        print::line(format!("{what}  {said}").trim_end())
     };
     let printed = match asked.follow {
         true => follow(&run, &mut show).await,

@@ -52,6 +52,14 @@ pub(crate) enum Phase {
     Left,
 }
 
+/// Where the events of a conversation are.
+pub(crate) struct ConversationEvents {
+    pub(crate) ranges: Vec<Range<u64>>,
+    pub(crate) paths: HashSet<String>,
+    /// The numbers that retries have voided.
+    pub(crate) voids: Vec<Range<u64>>,
+}
+
 struct Inner {
     view: RunView,
     /// For the values of a thing, which are read when they are asked for.
@@ -230,6 +238,14 @@ impl Follow {
     pub(crate) fn events_at(&self, path: &str, at: u64) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
         let inner = lock(&self.inner);
         (inner.numbers.at(&inner.view, path), inner.view.voided(at))
+    }
+
+    /// The same for a conversation, with the paths of which it has the events.
+    pub(crate) fn events_of_conversation(&self, path: &str, at: u64) -> ConversationEvents {
+        let inner = lock(&self.inner);
+        let (ranges, paths) = inner.numbers.of_conversation(&inner.view, path);
+        let paths = paths.into_iter().map(str::to_owned).collect();
+        ConversationEvents { ranges, paths, voids: inner.view.voided(at) }
     }
 
     fn is_idle(&self) -> bool {

@@ -96,6 +96,16 @@ pub enum Fault {
     /// An attempt of a child or a step that may run at most once was dropped by its caller before it ended.
     #[error("dropped before the end of an `at_most_once` attempt, which may have had its effect")]
     Dropped,
+    /// An attempt ended, and its output or its error cannot be recorded: it is too large or too deep, or its type cannot be
+    /// written as JSON. The same attempt would end so again: no retry policy repeats it. A retry of the run does, unless the
+    /// attempt may run at most once.
+    #[error("{message}{}", if *at_most_once { "; the attempt has ended, may have had its effect, and is not repeated" } else { "" })]
+    Unrecordable {
+        /// The problem, with the size and the limit for a value that is too large.
+        message: Box<str>,
+        /// Whether it was an attempt at a child or a step that may run at most once.
+        at_most_once: bool,
+    },
     /// A collecting node has had its last arrival and returned no output.
     #[error("produced no output after {}", all_arrivals(*arrivals))]
     NothingCollected {
@@ -210,10 +220,23 @@ pub trait FromFault<Input: Clone>: Sized {
 }
 
 impl Fault {
-    /// Whether an `at_most_once` attempt was cut short: it is not known whether it had its effect, and it is not
-    /// repeated.
+    /// Whether an `at_most_once` attempt has no recorded end of its own: it may have had its effect, and is not repeated.
     pub(crate) fn is_cut_short(&self) -> bool {
-        matches!(self, Fault::Interrupted | Fault::Dropped)
+        matches!(self, Fault::Interrupted | Fault::Dropped | Fault::Unrecordable { at_most_once: true, .. })
+    }
+
+    /// The output of an attempt cannot be recorded.
+    pub(crate) fn unrecordable(what: &str, problem: impl std::fmt::Display) -> Self {
+        let message = format!("the {what} cannot be recorded: {problem}").into();
+        Fault::Unrecordable { message, at_most_once: false }
+    }
+
+    /// The same fault of an attempt that may run at most once.
+    pub(crate) fn at_most_once(self) -> Self {
+        match self {
+            Fault::Unrecordable { message, .. } => Fault::Unrecordable { message, at_most_once: true },
+            other => other,
+        }
     }
 }
 

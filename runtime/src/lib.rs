@@ -98,6 +98,8 @@ pub use route::{Route, RouteOf};
 #[doc(hidden)]
 pub use route::{OptionLabel, ResultLabel};
 pub use run_error::RunError;
+#[doc(hidden)]
+pub use schema::schema_part;
 pub use serde_json::json;
 pub use signal::{AwaitedSignal, Signal, SignalError, Signalled};
 pub use state::StateKey;

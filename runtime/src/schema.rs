@@ -2,6 +2,9 @@
 
 #[cfg(feature = "json-schema")]
 mod checked;
+mod part;
+
+pub use part::schema_part;
 
 /// Whether this build can check a value against a schema.
 pub(crate) const IS_CHECKED: bool = cfg!(feature = "json-schema");

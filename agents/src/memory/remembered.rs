@@ -16,7 +16,8 @@ use super::session::log_of;
 use super::turn::{self, OpenTurn, Overlap};
 use crate::agent_error::AgentError;
 use crate::chat::Chat;
-use crate::message::{Message, Reply};
+use crate::message::Message;
+use crate::model_call::ModelCall;
 use crate::trace;
 use crate::usage::{MODEL, ModelUsage};
 
@@ -143,7 +144,7 @@ where
     let Some((until, mut beginning)) = conversation.beginning(compaction.keep) else { return Ok((messages, nothing)) };
     beginning.push(Message::user("Summarize what was said so far."));
     let chat = chat(compaction.model.as_deref(), &compaction.instructions, beginning)?;
-    let Reply { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key("summary").await?;
+    let ModelCall { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key("summary").await?;
     let (Message::Assistant { text, .. } | Message::User { text } | Message::Tool { content: text, .. }) = message;
     if is_cut_off {
         return Err(AgentError::SummaryCutOff { tokens: usage.output });

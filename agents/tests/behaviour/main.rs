@@ -19,3 +19,4 @@ mod scene;
 mod session_killed;
 mod session_retries;
 mod sessions;
+mod unrecordable;

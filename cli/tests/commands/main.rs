@@ -1,5 +1,6 @@
 //! The binary, on a file that another program has written.
 
+mod conversations;
 mod outputs;
 #[cfg(target_os = "linux")]
 mod read_only;

@@ -259,6 +259,33 @@ export const cases = {
     await close();
   },
 
+  async 'what an agent and its model say is a conversation, and its JSON is a click away'({ browser, server }) {
+    await startRun(server.url, 'desk', 'talk-1', 'Ada <i>wants</i> her money back');
+    const { page, problems, close } = await openPage(browser, server.url, { bypassCSP: true });
+    await page.goto(`${server.url}#/runs/talk-1?sel=desk/clerk`);
+    await status(page, 'waiting');
+    await page.waitForSelector('.talk .by-program:has-text("Ada <i>wants</i> her money back")');
+    await page.waitForSelector('.talk .by-model:has-text("calls orders")');
+    await page.waitForSelector('.talk .by-tool:has-text("order 7 of Ada, <b>1200</b> cents")');
+    await page.waitForSelector('.talk .by-tool:has-text("May `pay_back` be called with this?")');
+    await send(server.url, `runs/talk-1/answers/${encodeURIComponent('desk/clerk/pay_back:2.0/approve')}`, { answer: 'approve', by: 'Eve' });
+    await status(page, 'completed');
+    await page.waitForSelector('.talk .by-person:has-text("Eve")');
+    await page.waitForSelector('.talk .by-model:has-text("<script>alert(1)</script> paid ⟨U+202E⟩back.")');
+    assert.equal(await page.locator('.talk script, .talk i, .talk b:not(.cut)').count(), 0);
+    const sides = await page.$$eval('.talk > li', (all) => all.map((one) => one.className.slice(3)));
+    assert.deepEqual(sides, ['program', 'model', 'tool', 'model', 'tool', 'person', 'tool', 'model']);
+    await shot(page, 'conversation');
+    await assertAccessible(page, 'a conversation');
+    await page.click('.talk > li:last-child .link');
+    await page.waitForSelector('.detail h2:has-text("model:3")');
+    await page.waitForSelector('.talk > li.by-model');
+    await page.click('.detail summary:has-text("Reply as JSON")');
+    await page.waitForSelector('.detail details pre:has-text("gen_ai")');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
   async 'hidden characters are shown, in ids and in texts, and links still lead to them'({ browser, server }) {
     const hidden = 'bidi \u202egnp.exe\u200b';
     await startRun(server.url, 'name_release', hidden, hidden);

@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 mod actions;
+mod conversation;
 mod filter;
 mod openapi;
 mod questions;
@@ -38,6 +39,7 @@ pub(crate) fn routes() -> Router<Inspected> {
         .route("/runs/{id}/live", get(streams::live))
         .route("/runs/{id}/events", get(streams::events))
         .route("/runs/{id}/values", get(values::values))
+        .route("/runs/{id}/conversation", get(conversation::conversation))
         .route("/runs/{id}/questions", get(questions::of_run))
         .route("/runs/{id}/answers/{question}", post(actions::answer))
         .route("/runs/{id}/signals/{name}", post(actions::signal))

@@ -4,7 +4,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use utoipa::OpenApi;
 
-use super::{actions, questions, runs, streams, values, workflows};
+use super::{actions, conversation, questions, runs, streams, values, workflows};
 use crate::view::{Kind, State};
 
 /// See [`document`].
@@ -36,6 +36,7 @@ use crate::view::{Kind, State};
         streams::live,
         streams::events,
         values::values,
+        conversation::conversation,
         questions::of_run,
         questions::list,
         actions::start,

@@ -1,46 +1,25 @@
 //! Schemas of inputs and outputs as parts of larger ones.
 
+use graphweft::schema_part;
 use serde_json::{Map, Value};
 
-/// A schema as a part of another one, and the definitions that it refers to.
-///
-/// References are from the root of a document, so what this one defines becomes a definition of the whole; if it refers to its own
-/// root, that becomes a definition as well. Formats that only Rust has are left out: clients warn of them, or refuse them.
+/// A schema as a part of another one, and the definitions that it refers to. Formats that only Rust has are left out: clients warn of
+/// them, or refuse them.
 pub(super) fn part(schema: &Value, name: &str) -> (Value, Map<String, Value>) {
-    let Value::Object(mut root) = schema.clone() else { return (schema.clone(), Map::new()) };
-    root.remove("$schema");
-    let mut definitions = match root.remove("$defs") {
-        Some(Value::Object(definitions)) => definitions,
-        _ => Map::new(),
-    };
-    let target = format!("#/$defs/{name}");
-    let mut is_recursive = false;
-    remove_format(&mut root);
-    for value in root.values_mut().chain(definitions.values_mut()) {
-        is_recursive |= adapt(value, &target);
-    }
-    if !is_recursive {
-        return (Value::Object(root), definitions);
-    }
-    definitions.insert(name.to_owned(), Value::Object(root));
-    (serde_json::json!({ "$ref": target }), definitions)
+    let (mut part, mut definitions) = schema_part(schema.clone(), name);
+    remove_formats(&mut part);
+    definitions.values_mut().for_each(remove_formats);
+    (part, definitions)
 }
 
-/// Lets references to the root of a document lead to a definition in it, and removes formats. Whether there are such references.
-fn adapt(value: &mut Value, target: &str) -> bool {
+fn remove_formats(value: &mut Value) {
     match value {
         Value::Object(map) => {
             remove_format(map);
-            map.iter_mut().fold(false, |any, (key, value)| {
-                if key == "$ref" && value == "#" {
-                    *value = Value::from(target);
-                    return true;
-                }
-                adapt(value, target) | any
-            })
+            map.values_mut().for_each(remove_formats);
         }
-        Value::Array(values) => values.iter_mut().fold(false, |any, value| adapt(value, target) | any),
-        _ => false,
+        Value::Array(values) => values.iter_mut().for_each(remove_formats),
+        _ => {}
     }
 }
 
@@ -68,14 +47,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_are_taken_out() {
-        let schema = json!({"$schema": "x", "type": "object", "$defs": {"A": {"type": "null"}}});
-        let (part, definitions) = part(&schema, "Input");
-        assert_eq!(part, json!({"type": "object"}));
-        assert_eq!(Value::Object(definitions), json!({"A": {"type": "null"}}));
-    }
-
-    #[test]
     fn formats_of_rust_are_left_out() {
         let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "format": "uint32", "minimum": 0},
             "format": {"type": "string", "format": "date-time"}}});
@@ -83,13 +54,5 @@ mod tests {
         assert_eq!(properties["n"], json!({"type": "integer", "minimum": 0}));
         assert_eq!(properties["format"], schema["properties"]["format"]);
         assert_eq!(part(&json!({"type": "number", "format": "double"}), "Input").0, json!({"type": "number"}));
-    }
-
-    #[test]
-    fn a_root_that_refers_to_itself_becomes_a_definition() {
-        let schema = json!({"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}});
-        let (part, definitions) = part(&schema, "Input");
-        assert_eq!(part, json!({"$ref": "#/$defs/Input"}));
-        assert_eq!(definitions["Input"]["properties"]["next"]["anyOf"][0], part);
     }
 }

@@ -109,6 +109,17 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         graph: Option<String>,
     },
+    /// A model has replied: the thing is a model call, and what it is in has a [`Conversation`](crate::view::Conversation).
+    Replied {
+        /// The model, as its provider names it.
+        model: String,
+        /// The tokens of the request.
+        input_tokens: u64,
+        /// The tokens of the reply.
+        output_tokens: u64,
+        /// How many tools it calls.
+        calls: u64,
+    },
     /// The arm that a node has taken whose graph is not known.
     Label {
         /// As written.

@@ -3,6 +3,7 @@
 use graphweft::{AfterFailure, Cause, Event, EventKind};
 
 use super::detail::{What, beginning};
+use super::gen_ai::ModelCall;
 use super::run_view::{RUN, RunView};
 use super::shapes::{END, START};
 use super::{Kind, State};
@@ -127,8 +128,13 @@ impl RunView {
                     self.things.set_state(thing, seq, State::Cancelled);
                 }
             }
-            EventKind::NodeCompleted { label, .. } => {
+            EventKind::NodeCompleted { label, output, .. } => {
                 let thing = self.resolve(path, Kind::Step);
+                if let Some(call) = output.as_ref().and_then(ModelCall::of) {
+                    let (input_tokens, output_tokens) = (call.usage.input, call.usage.output);
+                    let (model, calls) = (beginning(&call.model).0, call.message.assistant.calls.len() as u64);
+                    self.note(seq, thing, What::Replied { model, input_tokens, output_tokens, calls });
+                }
                 self.end_of_start(thing, seq);
                 self.things.complete_inside(thing, seq);
                 self.things.set_state(thing, seq, State::Completed);

@@ -3,23 +3,30 @@
 //! [`RunView`] is a fold of the events of a run, with its graphs. The page, the command line and tests show what is in it, and fold
 //! no events themselves. It only grows: every state that a thing ever had is in it with the number of the event, so a reader that
 //! has it all shows any moment by what has `seq <= S`, and one that has a part asks for what was added since.
+//!
+//! [`Conversations`] is another fold of the same events, with their values: what agents, models and tools have said.
 
 mod changes;
+mod conversation;
 mod detail;
 mod fold;
+mod gen_ai;
 mod numbers;
 mod part;
 mod place;
 mod resolve;
 mod run_view;
+mod said;
 mod shapes;
 mod thing;
 
 pub use changes::Mark;
+pub use conversation::{Conversation, Conversations};
 pub use detail::{Detail, What};
 pub(crate) use numbers::EventNumbers;
 pub use part::{Progress, RunMove, Things, ViewPart};
 pub use run_view::RunView;
+pub use said::{Said, ToolCall, What as SaidWhat};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

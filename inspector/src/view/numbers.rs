@@ -1,9 +1,11 @@
 //! Which events are about a thing.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use graphweft::Event;
 
+use super::Kind;
 use super::detail::What;
 use super::run_view::RunView;
 
@@ -30,16 +32,40 @@ impl EventNumbers {
 
     /// The events at a path, as few ranges: there are others in them. Empty if there is no event.
     pub(crate) fn at(&self, view: &RunView, path: &str) -> Vec<Range<u64>> {
-        let numbers = view.things.at(path).and_then(|thing| self.0.get(thing as usize));
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        for &number in numbers.into_iter().flatten() {
-            match ranges.last_mut() {
-                Some(last) if number < last.end + CLOSE => last.end = number + 1,
-                _ => ranges.push(number..number + 1),
-            }
-        }
-        ranges
+        close(self.of(view.things.at(path)))
     }
+
+    /// The events of a conversation: those at a path, of what is right in it, and of the questions there. As few ranges, with the
+    /// paths.
+    pub(crate) fn of_conversation<'v>(&self, view: &'v RunView, path: &str) -> (Vec<Range<u64>>, HashSet<&'v str>) {
+        let mut things: Vec<u32> = view.things.at(path).into_iter().collect();
+        for at in 0..2 {
+            let inside = things.iter().flat_map(|thing| view.things.get(*thing).members().iter().copied());
+            let inside = inside.filter(|member| at == 0 || view.things.get(*member).kind == Kind::Question);
+            let inside: Vec<u32> = inside.collect();
+            things.extend(inside);
+        }
+        let mut numbers: Vec<u64> = things.iter().flat_map(|thing| self.of(Some(*thing))).copied().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        (close(&numbers), things.iter().map(|thing| view.things.get(*thing).path.as_str()).collect())
+    }
+
+    fn of(&self, thing: Option<u32>) -> &[u64] {
+        thing.and_then(|thing| self.0.get(thing as usize)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Numbers in their order, as ranges.
+fn close(numbers: &[u64]) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some(last) if number < last.end + CLOSE => last.end = number + 1,
+            _ => ranges.push(number..number + 1),
+        }
+    }
+    ranges
 }
 
 impl RunView {

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod client;
+mod conversations;
 mod flows;
 mod large;
 #[cfg(feature = "mcp")]

@@ -1,5 +1,6 @@
 //! Views of real runs.
 
+mod conversations;
 mod flows;
 mod moments;
 mod read;

@@ -225,7 +225,8 @@ impl<N: Node, F: ErrorForm> Child<'_, N, F> {
 
     /// Records each attempt before it starts, and never repeats one that was cut short: that is a
     /// [`Fault::Interrupted`](crate::Fault::Interrupted) if its process stopped, and a
-    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. An attempt that ended with an error or
+    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. Nor one whose output cannot be recorded:
+    /// [`Fault::Unrecordable`](crate::Fault::Unrecordable). An attempt that ended with an error or
     /// reached its time limit is still retried if the policy says so. An interrupted workflow resumes: its own nodes
     /// have the option or not.
     pub fn at_most_once(self) -> Self {

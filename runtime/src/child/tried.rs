@@ -147,7 +147,7 @@ impl<T: Payload, E> Attempted<T, E> {
             Ok(json) => Attempted::Output { value, json, writes, seen },
             Err(error) => {
                 drop_refused(value);
-                Attempted::Fault(Fault::Context { message: format!("the output cannot be recorded: {error}") })
+                Attempted::Fault(Fault::unrecordable("output", error))
             }
         }
     }
@@ -162,9 +162,7 @@ pub(super) fn failed<T, E: Send + 'static, F: FormOf<E>>(
 ) -> Attempted<T, F::Error<E>> {
     match F::written(error, words, max) {
         Ok(Written { error, chain, json }) => Attempted::Error { error, json, chain, retryable },
-        Err(problem) => {
-            Attempted::Fault(Fault::Context { message: format!("the error cannot be recorded: {problem}") })
-        }
+        Err(problem) => Attempted::Fault(Fault::unrecordable("error", problem)),
     }
 }
 
@@ -413,6 +411,7 @@ impl Asked {
                     (ChildError::Error(error), Cause { chain, fault: None }, json, retryable)
                 }
                 Attempted::Fault(fault) => {
+                    let fault = if self.options.at_most_once { fault.at_most_once() } else { fault };
                     let retryable = Retryable::from(is_retryable(&fault));
                     (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)
                 }

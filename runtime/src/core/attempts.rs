@@ -80,6 +80,8 @@ pub(crate) enum Cut {
     Interrupted,
     /// Its caller, which dropped it.
     Dropped,
+    /// Its own end, which could not be recorded.
+    Unrecorded,
 }
 
 /// How attempts have ended, as far as that matters here.
@@ -316,6 +318,7 @@ impl Cut {
         match self {
             Cut::Interrupted => Fault::Interrupted,
             Cut::Dropped => Fault::Dropped,
+            Cut::Unrecorded => Fault::unrecordable("end of an earlier attempt", "its failure says why").at_most_once(),
         }
     }
 
@@ -324,6 +327,7 @@ impl Cut {
         match cause.fault.as_ref()? {
             Fault::Interrupted => Some(Cut::Interrupted),
             Fault::Dropped => Some(Cut::Dropped),
+            Fault::Unrecordable { at_most_once: true, .. } => Some(Cut::Unrecorded),
             _ => None,
         }
     }
@@ -331,7 +335,7 @@ impl Cut {
 
 /// Whether another attempt may follow a fault.
 pub(crate) fn is_retryable(fault: &Fault) -> bool {
-    !matches!(fault, Fault::NothingCollected { .. }) && !fault.is_cut_short()
+    !matches!(fault, Fault::NothingCollected { .. } | Fault::Unrecordable { .. }) && !fault.is_cut_short()
 }
 
 /// A time as a record can hold it: to the millisecond, and not before it is due.

@@ -318,8 +318,7 @@ impl Driver {
                     Err(fault) => fault.to_string(),
                 };
                 drop_refused(output);
-                let message = format!("the output cannot be recorded: {problem}");
-                let failure = failure(&self.definition, Fault::Context { message });
+                let failure = failure(&self.definition, Fault::unrecordable("output", problem));
                 (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure))
             }
             Ending::Failed(failure) => (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure)),

@@ -149,7 +149,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
             Ok(output) => Ok((self.exit.value(given, moment), Box::new(output))),
             Err(error) => {
                 drop_refused(given);
-                Err(Fault::Context { message: format!("the output cannot be recorded: {error}") })
+                Err(Fault::unrecordable("output", error))
             }
         }
     }

@@ -61,10 +61,8 @@ fn finish<S: Source, E>(
     records: Option<MaxSize>,
     moment: Moment<'_>,
 ) -> Result<Finished, Fault> {
-    let record = records
-        .map(|max| S::json(&output, max))
-        .transpose()
-        .map_err(|error| Fault::Context { message: format!("the output cannot be recorded: {error}") })?;
+    let record =
+        records.map(|max| S::json(&output, max)).transpose().map_err(|error| Fault::unrecordable("output", error))?;
     Ok(Finished::Emitted { emitted: exit.value(output, moment), output: record.map(Box::new), holder: None })
 }
 

@@ -24,6 +24,12 @@ impl MaxSize {
     pub(crate) const NONE: MaxSize = MaxSize(usize::MAX);
     /// 64 MiB.
     pub const DEFAULT: MaxSize = MaxSize(64 << 20);
+
+    /// In bytes.
+    #[doc(hidden)]
+    pub fn bytes(self) -> usize {
+        self.0
+    }
 }
 
 /// Whether an object is the mark of a value that plain JSON cannot express.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::state::MergeMap;
 use graphweft::store::SqliteStore;
-use graphweft::{AnswerError, ChildError, ForkError, Json, StartError, json};
+use graphweft::{AnswerError, ChildError, Fault, ForkError, Json, StartError, json};
 use graphweft_tests::{Journal, failure, life};
 use tokio::sync::Notify;
 
@@ -403,6 +404,46 @@ async fn a_value_that_is_too_large_is_refused_at_every_door() {
     let long = workflow! { START => long };
     let failed = failure(engine.start_flow(&long, 9_999).await.unwrap().result().await);
     assert!(failed.to_string().contains("at `[1]`: it takes more than 10000 bytes"), "{failed}");
+}
+
+/// Notes that it was called, and returns more than a record may hold.
+#[node]
+async fn overlong(n: usize, #[resource] journal: &Journal) -> String {
+    journal.note("called");
+    "x".repeat(n)
+}
+
+/// Whether the child may be called again after such an end.
+#[node]
+async fn overlong_child(once: bool, ctx: &Context) -> Result<String, Fault> {
+    let call = ctx.call::<overlong>(20_000).retry(RetryPolicy::with_max_attempts(3).initial_delay(Duration::ZERO));
+    let given = if once { call.at_most_once().await } else { call.await };
+    given.map_err(|error| match error {
+        ChildError::Fault(fault) => fault,
+        other => panic!("{other}"),
+    })
+}
+
+workflow! { asks_too_much(bool) -> String { START => overlong_child; } }
+
+#[tokio::test]
+async fn a_child_whose_output_cannot_be_recorded_is_called_once_and_again_by_a_retry_of_the_run_if_it_may_be() {
+    for (once, calls) in [(false, 2), (true, 1)] {
+        let journal = Journal::default();
+        let builder = Engine::builder().resource(journal.clone()).register::<asks_too_much>();
+        let engine = builder.max_value_size(10_000).build().unwrap();
+        let run = engine.start::<asks_too_much>(once).id("run").await.unwrap();
+        let first = failure(soon(run.result()).await);
+        assert!(first.to_string().contains("the output cannot be recorded: it takes more than 10000 bytes"), "{first}");
+        assert_eq!(first.to_string().contains("is not repeated"), once, "{first}");
+        let fault = first.error_as::<Fault>().unwrap();
+        assert!(matches!(fault, Fault::Unrecordable { at_most_once, .. } if at_most_once == once), "{fault:?}");
+        assert_eq!(journal.lines().len(), 1);
+
+        let second = failure(soon(engine.retry("run").await.unwrap().result()).await);
+        assert_eq!(second.to_string(), first.to_string());
+        assert_eq!(journal.lines().len(), calls);
+    }
 }
 
 #[tokio::test]

@@ -144,6 +144,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{id}/conversation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The conversation below a node: what models were asked and have replied, and the tools that they have called; with `at`, as it was after
+         *     that event. For a model call, what was said in it. Which things have one is in the view: a `replied` names a model call, and what that is
+         *     in has the conversation. Nothing is said in any other.
+         */
+        get: operations["get_conversation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{id}/events": {
         parameters: {
             query?: never;
@@ -499,6 +520,13 @@ export interface components {
             run: string;
             /** @description Its status. If it has ended, with status 200: `cancelled`, or how it had ended before. */
             status: components["schemas"]["Status"];
+        };
+        /** @description What was said below a node: the calls of models and of the tools that they ask for, in the order of the events. */
+        Conversation: {
+            /** @description The path of the node: an agent, or a node that runs one. */
+            path: string;
+            /** @description What was said. */
+            said: components["schemas"]["Said"][];
         };
         /** @description How many runs there are, by status. */
         Counts: {
@@ -953,6 +981,120 @@ export interface components {
             /** @description The runs. */
             runs: components["schemas"]["Run"][];
         };
+        /** @description Something that was said in a conversation. */
+        Said: components["schemas"]["SaidWhat"] & {
+            /** @description The path of the model call, the tool call or the question. */
+            path: string;
+            /**
+             * Format: int64
+             * @description The number of the event.
+             */
+            seq: number;
+            /**
+             * Format: int64
+             * @description When, in milliseconds since 1970.
+             */
+            time: number;
+        };
+        /**
+         * @description What was said. Texts and values are cut after 4 kB; `cut` says so, and a value is its text then. The whole is among the values of the
+         *     path.
+         */
+        SaidWhat: {
+            /** @description Whether the text is longer. */
+            cut?: boolean;
+            /** @description The text. */
+            text: string;
+            /** @enum {string} */
+            type: "asked";
+        } | {
+            /**
+             * Format: int64
+             * @description Those of the request that came from the provider's cache.
+             */
+            cached_tokens?: number;
+            /** @description The tools that it calls. */
+            calls?: components["schemas"]["ToolCall"][];
+            /** @description Whether the text is longer. */
+            cut?: boolean;
+            /** @description Whether the reply ends at the limit of tokens. */
+            cut_off?: boolean;
+            /**
+             * Format: int64
+             * @description The tokens of the request.
+             */
+            input_tokens: number;
+            /** @description The model, as its provider names it. */
+            model: string;
+            /**
+             * Format: int64
+             * @description The tokens of the reply.
+             */
+            output_tokens: number;
+            /** @description The text; empty if it only calls tools. */
+            text: string;
+            /** @enum {string} */
+            type: "replied";
+        } | {
+            /** @description Whether the output is longer. */
+            cut?: boolean;
+            /** @description The output. */
+            output: unknown;
+            /** @description Its name. */
+            tool: string;
+            /** @enum {string} */
+            type: "returned";
+        } | {
+            /** @description Whether the text is longer. */
+            cut?: boolean;
+            /** @description The name of the tool. */
+            tool: string;
+            /** @enum {string} */
+            type: "refused";
+            /** @description The reason. */
+            why: string;
+        } | {
+            /** @description The name, as the model wrote it. */
+            tool: string;
+            /** @enum {string} */
+            type: "not_called";
+        } | {
+            /** @description Whether another attempt follows. */
+            again?: boolean;
+            /**
+             * Format: int32
+             * @description Which attempt.
+             */
+            attempt: number;
+            /** @description Whether the text is longer. */
+            cut?: boolean;
+            /** @description The error. */
+            message: string;
+            /** @description The name of the tool; none for a model call. */
+            tool?: string | null;
+            /** @enum {string} */
+            type: "failed";
+        } | {
+            /** @description Whether the text is longer. */
+            cut?: boolean;
+            /** @description The text of the question. */
+            prompt: string;
+            /** @description The name of the tool. */
+            tool: string;
+            /** @enum {string} */
+            type: "person_asked";
+        } | {
+            /** @description The answer. */
+            answer: unknown;
+            /** @description Who has answered. */
+            by?: string | null;
+            /** @description Whether the answer is longer. */
+            cut?: boolean;
+            /** @description The name of the tool. */
+            tool: string;
+            /** @enum {string} */
+            type: "person_answered";
+        };
         /** @description What this server is and lets do. */
         Server: {
             /** @description Whether requests that change something need the token from the page, in the header `X-Graphweft-Token`. */
@@ -1046,6 +1188,15 @@ export interface components {
              *     around a single node, the visits of that node are right in the `[..]`.
              */
             within: number[];
+        };
+        /** @description A tool call, as a model asks for it. */
+        ToolCall: {
+            /** @description The arguments. */
+            arguments: unknown;
+            /** @description Whether the arguments are longer. */
+            cut?: boolean;
+            /** @description The name of the tool, as the model wrote it. */
+            tool: string;
         };
         /**
          * @description A view of a run, or what was added to it since a cursor. All lists of a view only grow, so a reader appends those of
@@ -1163,6 +1314,26 @@ export interface components {
              * @description Until when it may take.
              */
             until?: number | null;
+        } | {
+            /**
+             * Format: int64
+             * @description How many tools it calls.
+             */
+            calls: number;
+            /**
+             * Format: int64
+             * @description The tokens of the request.
+             */
+            input_tokens: number;
+            /** @description The model, as its provider names it. */
+            model: string;
+            /**
+             * Format: int64
+             * @description The tokens of the reply.
+             */
+            output_tokens: number;
+            /** @enum {string} */
+            type: "replied";
         } | {
             /** @description As written. */
             label: string;
@@ -1671,6 +1842,41 @@ export interface operations {
             };
         };
     };
+    get_conversation: {
+        parameters: {
+            query: {
+                /** @description The path of the node, or of a model call */
+                path: string;
+                /** @description The number of the last event that counts */
+                at?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the run */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     watch_events: {
         parameters: {
             query?: {
@@ -2152,6 +2358,30 @@ export const kindNameValues: ReadonlyArray<FlattenedDeepRequired<components>["sc
 export const nodeKindOneOf0Values: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["NodeKind"]> = ["Start"];
 export const nodeKindOneOf1Values: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["NodeKind"]> = ["End"];
 export const nodeKindOneOf2Values: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["NodeKind"]> = ["Step"];
+export const saidWhatOneOf0TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["asked"];
+export const saidWhatOneOf1TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["replied"];
+export const saidWhatOneOf2TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["returned"];
+export const saidWhatOneOf3TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["refused"];
+export const saidWhatOneOf4TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["not_called"];
+export const saidWhatOneOf5TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["failed"];
+export const saidWhatOneOf6TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["person_asked"];
+export const saidWhatOneOf7TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["SaidWhat"], {
+    type: unknown;
+}>["type"]> = ["person_answered"];
 export const stateNameValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["StateName"]> = ["not_reached", "queued", "running", "waiting", "sleeping", "collecting", "waits_to_retry", "completed", "failed", "cancelled", "skipped", "started_over"];
 export const statusValues: ReadonlyArray<FlattenedDeepRequired<components>["schemas"]["Status"]> = ["running", "waiting", "sleeping", "completed", "failed", "cancelled", "started_over"];
 export const whatOneOf0TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
@@ -2168,61 +2398,64 @@ export const whatOneOf3TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<c
 }>["type"]> = ["entered"];
 export const whatOneOf4TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["label"];
+}>["type"]> = ["replied"];
 export const whatOneOf5TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["asked"];
+}>["type"]> = ["label"];
 export const whatOneOf6TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["answered"];
+}>["type"]> = ["asked"];
 export const whatOneOf7TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["rejected"];
+}>["type"]> = ["answered"];
 export const whatOneOf8TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["timer"];
+}>["type"]> = ["rejected"];
 export const whatOneOf9TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["awaits"];
+}>["type"]> = ["timer"];
 export const whatOneOf10TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["delivered"];
+}>["type"]> = ["awaits"];
 export const whatOneOf11TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["signal"];
+}>["type"]> = ["delivered"];
 export const whatOneOf12TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["reused"];
+}>["type"]> = ["signal"];
 export const whatOneOf13TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["begins"];
+}>["type"]> = ["reused"];
 export const whatOneOf14TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["limit"];
+}>["type"]> = ["begins"];
 export const whatOneOf15TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["resumed"];
+}>["type"]> = ["limit"];
 export const whatOneOf16TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["graph_changed"];
+}>["type"]> = ["resumed"];
 export const whatOneOf17TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["retried"];
+}>["type"]> = ["graph_changed"];
 export const whatOneOf18TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["starts_over"];
+}>["type"]> = ["retried"];
 export const whatOneOf19TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["next"];
+}>["type"]> = ["starts_over"];
 export const whatOneOf20TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["cancel_requested"];
+}>["type"]> = ["next"];
 export const whatOneOf21TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["cancelling"];
+}>["type"]> = ["cancel_requested"];
 export const whatOneOf22TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
-}>["type"]> = ["timed_out"];
+}>["type"]> = ["cancelling"];
 export const whatOneOf23TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
+    type: unknown;
+}>["type"]> = ["timed_out"];
+export const whatOneOf24TypeValues: ReadonlyArray<Extract<FlattenedDeepRequired<components>["schemas"]["What"], {
     type: unknown;
 }>["type"]> = ["run_failed"];

@@ -8,10 +8,12 @@ import { awaitedSignals } from '../view/awaited';
 import type { RunView, Thing } from '../view/model';
 import { leafOf, lookAt, spanOf, lastMove, timeOf, type Moment } from '../view/moment';
 import { nodeOfThing, turnsOf, type CalledGraphs } from '../view/place';
+import { talks } from '../view/talk';
 import { Attempts } from './Attempts';
 import { InsideList, ItemChips } from './Inside';
 import { Messages, Notes } from './Messages';
 import { ErrorChain, JsonSection, Section } from './Section';
+import { Talk } from './Talk';
 import { useValues } from './useValues';
 
 interface Props {
@@ -57,6 +59,7 @@ export function Detail({ run, graphs, called, moment, thing, canSignal, onSelect
         </Section>
       )}
       {values?.question && values.question.payload !== null && <JsonSection title="Shown with it" value={values.question.payload} />}
+      <Talk run={run} thing={thing} moment={moment} onSelect={onSelect} />
       <InsideList thing={thing} moment={moment} onSelect={onSelect} />
       {values && <Messages messages={values.messages ?? []} begin={timeOf(view, 0)} />}
       {thing.progress && look === 'running' && moment.live && <JsonSection title="Progress" value={thing.progress.data} />}
@@ -66,7 +69,7 @@ export function Detail({ run, graphs, called, moment, thing, canSignal, onSelect
           <p className="dim">{values.input_unknown}</p>
         </Section>
       )}
-      {values?.output && <JsonSection title={thing.kind === 'question' ? 'Answer' : 'Output'} value={values.output.value} />}
+      {values?.output && <Output thing={thing} moment={moment} value={values.output.value} />}
       {values && <Notes notes={values.notes ?? []} begin={timeOf(view, 0)} />}
       {values?.state?.length ? <Writes writes={values.state} /> : null}
       {loading && !values && (
@@ -75,6 +78,17 @@ export function Detail({ run, graphs, called, moment, thing, canSignal, onSelect
         </div>
       )}
     </>
+  );
+}
+
+/** The reply of a model is shown as what was said. */
+function Output({ thing, moment, value }: { thing: Thing; moment: Moment; value: unknown }) {
+  if (talks(moment.view, thing, moment.seq) !== 'model') return <JsonSection title={thing.kind === 'question' ? 'Answer' : 'Output'} value={value} />;
+  return (
+    <details className="sec">
+      <summary>Reply as JSON</summary>
+      <Json value={value} />
+    </details>
   );
 }
 

@@ -28,6 +28,8 @@ function sayDetail(detail: Detail): string | null {
       return `says: ${detail.text}`;
     case 'note':
       return `notes ${detail.name}`;
+    case 'replied':
+      return `${detail.model} replied${detail.calls ? `, calls ${detail.calls} tool${detail.calls > 1 ? 's' : ''}` : ''}`;
     case 'error':
       return `attempt ${detail.attempt} failed`;
     case 'asked':

@@ -5,7 +5,9 @@ use std::time::Duration;
 use graphweft::prelude::*;
 use graphweft::store::SqliteStore;
 use graphweft::{Signal, StateKey};
+use graphweft_agents::{Agent, Message, Models, Scripted, Tool};
 use graphweft_inspector::Inspector;
+use serde_json::json;
 
 /// Who wants to know what, and how deep.
 #[value]
@@ -373,6 +375,39 @@ async fn count(all: Vec<u32>) -> u32 {
 workflow! { /// Many items, each through two nodes.
 wide(u32) -> u32 { START => many => [prepare => work] => count; } }
 
+/// Looks up the orders of a customer.
+#[node]
+async fn orders(customer: String) -> Vec<String> {
+    vec![format!("order 7 of {customer}, <b>1200</b> cents")]
+}
+
+/// Pays money back.
+#[node]
+async fn pay_back(order: String, cents: u32) -> String {
+    format!("{cents} cents for order {order}")
+}
+
+fn clerk() -> Agent<String, String> {
+    Agent::new("You decide on refunds.").tool(Tool::of::<orders>()).tool(Tool::of::<pay_back>().approve())
+}
+
+workflow! {
+    /// Decides on refunds.
+    desk(String) -> String {
+        let clerk: Agent<String, String> = clerk();
+        START => clerk;
+    }
+}
+
+/// Looks, pays, and says so.
+fn model() -> Scripted {
+    Scripted::turns([
+        Scripted::calls([("orders", json!({ "customer": "Ada" }))]),
+        Scripted::calls([("pay_back", json!({ "cents": 1200, "order": "7" }))]),
+        Message::assistant("It is <script>alert(1)</script> paid \u{202e}back.\n\nAnything else?"),
+    ])
+}
+
 /// `page-server STORE PORT`: serves the page over a store, and resumes its runs. Prints its address, and that of the same page in an
 /// app, which serves `/runs` and not `/runs/`.
 #[tokio::main]
@@ -384,6 +419,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = SqliteStore::open(&path).await?;
     let builder = Engine::builder().store(store).register::<briefing>().register::<verify>();
     let builder = builder.register::<settlement>().register::<busy>();
+    let builder = builder.resource(Models::new(model())).register::<desk>();
     let engine = builder.register::<invoice>().register::<name_release>().register::<wide>().build()?;
     engine.recover().await?;
     let app = axum::Router::new().nest("/runs", graphweft_inspector::router(engine.clone()));

@@ -1,0 +1,185 @@
+//! What agents have said, compared with what a person has read and found right. The agents are those of `graphweft-agents`, so that what
+//! they record is what is read here.
+
+use std::fmt::Write;
+use std::sync::Mutex;
+
+use graphweft::json;
+use graphweft::prelude::*;
+use graphweft_agents::{Agent, AgentError, Message, ModelError, Models, Scripted, Tool};
+use graphweft_inspector::view::{Conversations, RunView, What};
+
+#[value]
+struct Refund {
+    order: String,
+    cents: u32,
+}
+
+/// Looks up the orders of a customer.
+#[node]
+async fn orders(customer: String) -> Result<Vec<String>, String> {
+    match customer.as_str() {
+        "Ada" => Ok(vec!["order 7, 1200 cents".to_owned()]),
+        _ => Err(format!("there is no {customer}")),
+    }
+}
+
+/// Pays money back.
+#[node]
+async fn pay(order: String, cents: u32) -> String {
+    format!("{cents} cents for {order}")
+}
+
+/// Knows the rules.
+#[node]
+async fn rules(question: String, ctx: &Context) -> Result<String, AgentError> {
+    Agent::new("You know the rules.").run(format!("Is this fine: {question}"), ctx).await
+}
+
+fn clerk() -> Agent<String, Refund> {
+    let clerk = Agent::new("You decide on refunds.").tool(Tool::of::<orders>());
+    clerk.tool(Tool::of::<pay>().approve()).tool(Tool::of::<rules>()).max_turns(5)
+}
+
+workflow! {
+    desk(String) -> Refund {
+        let clerk: Agent<String, Refund> = clerk();
+        START => clerk;
+    }
+}
+
+fn rejected(message: &str) -> ModelError {
+    ModelError::Rejected { message: message.to_owned() }
+}
+
+/// A script, by the instructions of who asks.
+fn model(clerk: Vec<Message>) -> Scripted {
+    Scripted::new(move |request| match &*request.instructions {
+        "You know the rules." => Ok(Message::assistant("It is.")),
+        _ => {
+            let turn = request.messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
+            clerk.get(turn).cloned().ok_or_else(|| rejected("the script is over"))
+        }
+    })
+}
+
+fn engine(model: Scripted) -> Engine {
+    Engine::builder().resource(Models::new(model)).register::<desk>().max_concurrency(1).build().unwrap()
+}
+
+/// Everything that was said in a run.
+async fn talked(engine: &Engine, id: &str) -> Conversations {
+    let mut conversations = Conversations::default();
+    for event in engine.history(id).await.unwrap().unwrap() {
+        conversations.apply(&event);
+    }
+    conversations
+}
+
+fn text(conversations: &Conversations) -> String {
+    let mut text = String::new();
+    for conversation in conversations.all() {
+        let _ = writeln!(text, "{}", conversation.path);
+        for said in conversation.said {
+            let words = serde_json::to_string(&said.what).unwrap();
+            let _ = writeln!(text, "  #{} {} {words}", said.seq, said.path);
+        }
+    }
+    text
+}
+
+/// See `snapshots.rs`.
+fn compare(name: &str, conversations: &Conversations) {
+    let path = format!("{}/tests/views/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let text = text(conversations);
+    if std::env::var_os("GRAPHWEFT_WRITE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let read = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == read, "{name} differs from {path}:\n{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn snapshots_of_a_conversation_with_tools_a_person_and_a_repair() {
+    let engine = engine(model(vec![
+        Scripted::calls([("orders", json!({ "customer": "Ada" })), ("orders", json!({ "customer": "Bob" }))]),
+        Scripted::calls([
+            ("pay", json!({ "cents": 1200, "order": "7" })),
+            ("fly", json!({})),
+            ("orders", json!({ "name": 7 })),
+        ]),
+        Scripted::calls([("rules", json!({ "question": "1200 cents" }))]),
+        Message::assistant("It is paid."),
+        Message::assistant(r#"{"order": "7", "cents": 1200}"#),
+    ]));
+    let run = engine.start::<desk>("Ada wants her money back".into()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    compare("conversation_waits", &talked(&engine, "run").await);
+    run.answer("approve", "approve").by("Eve").await.unwrap();
+    assert_eq!(run.result().await.unwrap().cents, 1200);
+    compare("conversation", &talked(&engine, "run").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn snapshots_of_a_conversation_that_is_refused_and_fails_and_is_retried() {
+    let pays = Scripted::calls([("pay", json!({ "cents": 9, "order": "7" }))]);
+    let script = Mutex::new(vec![Err(rejected("no")), Ok(pays)]);
+    let overloaded = ModelError::Overloaded { retry_after: None, message: "later".to_owned() };
+    script.lock().unwrap().push(Err(overloaded));
+    let model =
+        Scripted::new(move |_| script.lock().unwrap().pop().unwrap_or_else(|| Err(rejected("the script is over"))));
+    let engine = engine(model);
+    let run = engine.start::<desk>("Bob wants money".into()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    run.answer("approve", json!({ "reject": "too little" })).await.unwrap();
+    assert!(run.result().await.is_err());
+    compare("conversation_fails", &talked(&engine, "run").await);
+
+    // What was voided is not said, and what comes of the retry is.
+    engine.retry("run").from_node("desk/clerk").await.unwrap().outcome().await.unwrap();
+    let after = text(&talked(&engine, "run").await);
+    let (agent, said) = after.split_once('\n').unwrap();
+    assert_eq!((agent, said.lines().count()), ("desk/clerk", 1), "{after}");
+    assert!(said.contains("the script is over"), "{after}");
+}
+
+/// A view says which of its things are model calls.
+#[tokio::test(start_paused = true)]
+async fn a_view_has_the_replies_without_their_texts() {
+    let engine = engine(model(vec![
+        Scripted::calls([("orders", json!({ "customer": "Ada" }))]),
+        Message::assistant(r#"{"order": "7", "cents": 1200}"#),
+    ]));
+    engine.start::<desk>("Ada".into()).id("run").await.unwrap().result().await.unwrap();
+    let mut view = RunView::new("desk", engine.run_graph("run").await.unwrap().as_ref());
+    for event in engine.history("run").await.unwrap().unwrap() {
+        view.apply(&event);
+    }
+    let part = view.part(None);
+    let replies = part.details.iter().filter_map(|detail| match &detail.what {
+        What::Replied { model, input_tokens, output_tokens, calls } => {
+            let path = part.things.path[detail.thing as usize].as_str();
+            Some((path, model.as_str(), *input_tokens, *output_tokens, *calls))
+        }
+        _ => None,
+    });
+    let replies: Vec<_> = replies.collect();
+    assert_eq!(replies, [("desk/clerk/model:1", "scripted", 10, 5, 1), ("desk/clerk/model:2", "scripted", 30, 5, 0)]);
+}
+
+/// A part of a record that looks like one of a model is shown as it is.
+#[tokio::test(start_paused = true)]
+async fn an_output_that_only_resembles_a_reply_is_none() {
+    #[node]
+    async fn child(_: ()) -> graphweft::Json {
+        json!({ "gen_ai": "chat", "message": "Hello" })
+    }
+    #[node]
+    async fn parent(_: u32, ctx: &Context) -> graphweft::Json {
+        ctx.call::<child>(()).await.unwrap_or_default()
+    }
+    workflow! { pretends(u32) -> graphweft::Json { START => parent; } }
+    let engine = Engine::builder().register::<pretends>().build().unwrap();
+    engine.start::<pretends>(1).id("run").await.unwrap().result().await.unwrap();
+    assert!(talked(&engine, "run").await.all().is_empty());
+}
