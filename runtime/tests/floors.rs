@@ -25,7 +25,7 @@ const FLOORS: &[&[&str]] = &[
         "value",
     ],
     &["around", "core", "event", "fingerprint", "node_facts", "node_info"],
-    &["asked"],
+    &["asked", "trace"],
     &["draft", "store"],
     &["halt", "state"],
     &["run_error"],

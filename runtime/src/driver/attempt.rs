@@ -13,11 +13,13 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 use super::catch::caught;
+use crate::around::Attempted;
 use crate::attempt::Attempt;
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::requests::{RequestTask, Requests};
 use crate::table::{AttemptBody, Finished};
+use crate::trace::{SpanOutcome, Traced};
 
 /// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a
 /// task of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when
@@ -28,7 +30,8 @@ pub(crate) struct Running<'n, T> {
     limit: Limit,
     /// From the first request on.
     requesting: Option<Box<Requesting>>,
-    span: tracing::Span,
+    /// Its spans, if anything wants them.
+    traced: Option<Box<Traced>>,
 }
 
 /// The result of polling an attempt that is reused from node to node.
@@ -78,24 +81,23 @@ impl<'n, T> Running<'n, T> {
         body: AttemptBody<'n, T>,
         limit: Option<Duration>,
         permits: Option<&Arc<Semaphore>>,
-        span: tracing::Span,
+        traced: Option<Box<Traced>>,
     ) -> Self {
         let turn = match permits {
             Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
             None => Turn::Has(None),
         };
         let limit = limit.map_or(Limit::None, Limit::Of);
-        let mut running = Running { body: Some(body), turn, limit, requesting: None, span };
+        let mut running = Running { body: Some(body), turn, limit, requesting: None, traced };
         if let Turn::Has(_) = running.turn {
             running.start_clock();
         }
         running
     }
 
-    /// One without a body, until [`go_on_as`](Self::go_on_as) gives it one. It has no limit and no span.
+    /// One without a body, until [`go_on_as`](Self::go_on_as) gives it one. It has no limit and no spans.
     pub(super) fn without_body() -> Self {
-        let span = tracing::Span::none();
-        Running { body: None, turn: Turn::Has(None), limit: Limit::None, requesting: None, span }
+        Running { body: None, turn: Turn::Has(None), limit: Limit::None, requesting: None, traced: None }
     }
 
     /// Reuses it for the attempt at another node, which has no limit. It, or at least its body, must have ended.
@@ -122,12 +124,13 @@ impl<'n, T> Running<'n, T> {
             beside.requests.over();
         }
         let (body, requesting) = (self.body.take(), self.requesting.take());
-        let _entered = self.span.enter();
+        let piece = self.traced.as_ref().and_then(|traced| traced.open());
+        let _entered = piece.as_ref().map(|piece| piece.span().enter());
         caught(|| drop((body, requesting))).err()
     }
 }
 
-impl<T: From<Fault>> Running<'_, T> {
+impl<T: Attempted> Running<'_, T> {
     /// Runs a step, or the graph of a child. Neither makes requests of its own.
     pub(crate) async fn until_over(mut self, attempt: Option<Arc<Attempt>>) -> T {
         poll_fn(|waker| self.poll(attempt.as_ref(), waker)).await
@@ -176,7 +179,11 @@ impl<T: From<Fault>> Running<'_, T> {
         let is_left = self.body.is_some() || self.requesting.is_some();
         let ended = if is_left { self.end() } else { None };
         self.turn = Turn::Has(None);
-        ended.map_or(finished, T::from)
+        let finished = ended.map_or(finished, T::from);
+        if let Some(mut traced) = self.traced.take() {
+            traced.end(finished.error().map_or(SpanOutcome::Completed, SpanOutcome::Failed));
+        }
+        finished
     }
 
     #[inline]
@@ -189,8 +196,9 @@ impl<T: From<Fault>> Running<'_, T> {
 
     #[inline]
     fn poll_body(&mut self, waker: &mut Waker<'_>) -> Poll<T> {
-        let Running { body: future @ Some(_), span, .. } = self else { return Poll::Pending };
-        let _entered = span.enter();
+        let Running { body: future @ Some(_), traced, .. } = self else { return Poll::Pending };
+        let piece = traced.as_mut().and_then(|traced| traced.poll());
+        let _entered = piece.as_ref().map(|piece| piece.span().enter());
         let polled = caught(|| {
             let polled = future.as_mut().map_or(Poll::Pending, |body| body.poll(waker));
             if polled.is_ready() {
@@ -240,6 +248,10 @@ impl<T: From<Fault>> Running<'_, T> {
                 recording: None,
             })
         });
+        if let (None, Some(work)) = (&self.traced, attempt.work.get()) {
+            // What covers a part of the body has made it.
+            self.traced = Some(Traced::new(Arc::clone(work), true));
+        }
         if !requesting.has_own_waker && !is_polled {
             requests.waker.keep_woken();
         }
@@ -319,6 +331,9 @@ impl<T: From<Fault>> Running<'_, T> {
             }
             if requests.waker.begin_waiting() {
                 self.turn = Turn::Returned;
+                if let Some(traced) = &mut self.traced {
+                    traced.pause();
+                }
                 return Poll::Pending;
             }
         }
@@ -373,6 +388,9 @@ impl<T> Drop for Running<'_, T> {
     fn drop(&mut self) {
         if self.body.is_some() || self.requesting.is_some() {
             self.end();
+        }
+        if let Some(traced) = &mut self.traced {
+            traced.end(SpanOutcome::Dropped);
         }
     }
 }

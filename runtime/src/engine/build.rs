@@ -30,6 +30,7 @@ use crate::replacement::Replacement;
 use crate::shared::Env;
 use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
+use crate::trace::TraceContext;
 use crate::value::MaxSize;
 use crate::workflow::Workflow;
 
@@ -152,6 +153,14 @@ impl EngineBuilder {
         R: Future<Output = Done> + Send + 'static,
     {
         self.env.around.add(function);
+        self
+    }
+
+    /// Connects the spans of a run that follow a wait or a restart to the trace in which the run was started: what that says
+    /// of the span `graphweft.start` is recorded as the tag `traceparent`, unless [`Start::tag`](crate::Start::tag) has set one. See
+    /// [`TraceContext`], and the crate `graphweft-otel`, which has one for OpenTelemetry.
+    pub fn trace_context(mut self, context: impl TraceContext) -> Self {
+        self.env.trace_context = Some(Arc::new(context));
         self
     }
 

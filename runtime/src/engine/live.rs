@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
+use tracing::Span;
 
 use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
@@ -32,7 +33,8 @@ impl Engine {
         let journal = Journal::new(header, owner, Arc::clone(store), clock.clone(), Arc::clone(feeds));
         let journal = Arc::new(self.with_snapshots(journal, start.snapshot.as_deref()));
         let is_new = start.history.is_empty() && start.snapshot.is_none();
-        let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
+        let shared = Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal));
+        let shared = Arc::new(shared.traced(&header.workflow, &header.tags, start.span));
         if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {
             // It could not be resumed here, so it stays in memory while it waits.
             shared.pulse.once_only(true);
@@ -182,6 +184,8 @@ pub(crate) struct Beginning {
     pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,
     /// Whether its nodes have started other runs before, or were about to.
     pub(crate) has_started_runs: bool,
+    /// The span in which it was started, if that was here and now.
+    pub(crate) span: Option<Span>,
 }
 
 struct Dropped {

@@ -98,6 +98,7 @@ impl Engine {
             history,
             new_graph: None,
             has_started_runs: false,
+            span: None,
         };
         let id = header.id.clone();
         let begun = match reservation {

@@ -25,6 +25,7 @@ use crate::node::Payload;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record, StartedBy, Tags};
 use crate::table::{BoxValue, Definition};
+use crate::trace::{self, TRACEPARENT};
 use crate::value::{self, Unrecordable, drop_refused};
 use crate::workflow::{Flow, Workflow};
 
@@ -321,7 +322,7 @@ impl<T> Start<T> {
 
     /// Makes every check, and adds the run to the store.
     pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
-        let Start { engine, id, state, tags, started_by, begins, not_later, what, .. } = self;
+        let Start { engine, id, state, mut tags, started_by, begins, not_later, what, .. } = self;
         let (definition, input) = what?;
         runtime::current()?;
         check_tags(&tags)?;
@@ -362,6 +363,13 @@ impl<T> Start<T> {
                 Found::Free(reservation) => break reservation,
             }
         };
+        let span = trace::start_span(&definition.name, &id);
+        if let Some(context) = &engine.0.env.trace_context
+            && !tags.contains_key(TRACEPARENT)
+            && let Some(traceparent) = context.of_span(&span)
+        {
+            tags.insert(TRACEPARENT.to_owned(), traceparent);
+        }
         let owner = engine.owner().await?;
         let graph = engine.graph_of(&definition);
         let limit = definition.limits.time_limit(begins.map_or_else(|| engine.0.env.clock.now(), |begins| begins.at));
@@ -407,6 +415,7 @@ impl<T> Start<T> {
                     snapshot: None,
                     new_graph: None,
                     has_started_runs: false,
+                    span: Some(span),
                 };
                 Ok(Prepared::New(reservation, engine.make_ready(&header, &definition, start, owner)?))
             }
