@@ -503,6 +503,9 @@ impl Driver {
         let writes = attempt.take_writes();
         let is_last = attempt.is_last();
         let next = if let Finished::Fault(_) = finished { attempt.take_next_run() } else { None };
+        if let Some(work) = attempt.work.get() {
+            work.forget_outer();
+        }
         self.spare = Some(attempt);
         if let Some(next) = next {
             return self.report(Report::StartsOver { task, next }, None);

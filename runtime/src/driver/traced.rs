@@ -1,7 +1,7 @@
 //! The spans of a run, and of the graph of a child, which are open while something in it works.
 //!
-//! Attempts have pieces of their own, which keep that of the run open. So the driver holds it only while it works itself, from the
-//! moment that it takes the end of an attempt until it waits for the next occurrence.
+//! Attempts have pieces of their own, which keep that of the run open, also after their ends until the driver has noticed them. So the
+//! driver holds it only while it works itself, until it waits for the next occurrence.
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
@@ -54,10 +54,10 @@ impl Driver {
         }
     }
 
-    /// Takes the span that an attempt has left.
+    /// Something has happened in it: what was open for that remains open.
     pub(super) fn continue_span(&self) {
         if let Some(work) = self.own_work() {
-            work.take_left();
+            work.hold_open();
         }
     }
 

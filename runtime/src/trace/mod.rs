@@ -9,7 +9,7 @@
 //!   the driver           the attempt, until it waits
 //! ```
 //!
-//! Whatever works holds its piece, and leaves the piece around it to what is around when it has ended, which has not noticed that yet
+//! Whatever works holds its piece. When it has ended, the piece around it stays open until what is around has noticed the end
 //! ([`Work::end`]). When nothing holds a piece any more, its span ends.
 
 mod context;

@@ -39,8 +39,10 @@ struct State {
     open: Weak<Piece>,
     /// Held while this works.
     held: Option<Arc<Piece>>,
-    /// Left by something inside that has ended, until this takes it.
+    /// Left by a child that has ended, until the body of this is polled with its result.
     left: Option<Arc<Piece>>,
+    /// After the end of a node: the piece around it, until the driver has noticed the end.
+    outer: Option<Arc<Piece>>,
     /// What children, by the prefixes of their paths, are in.
     covers: Vec<(String, Arc<Work>)>,
 }
@@ -229,13 +231,19 @@ impl Work {
         drop(held);
     }
 
-    /// Takes what something inside has left.
-    pub(crate) fn take_left(&self) {
+    /// Holds its present piece, if it is open.
+    pub(crate) fn hold_open(&self) {
         let mut state = self.state();
-        let Some(left) = state.left.take() else { return };
-        let replaced = state.held.replace(left);
+        let open = state.open.upgrade();
+        let replaced = std::mem::replace(&mut state.held, open);
         drop(state);
         drop(replaced);
+    }
+
+    /// Its end was noticed.
+    pub(crate) fn forget_outer(&self) {
+        let outer = self.state().outer.take();
+        drop(outer);
     }
 
     /// It has ended like this. What is around it has a piece until it has noticed that.
@@ -249,7 +257,11 @@ impl Work {
             open.ends(outcome);
         }
         if let (Some(around), Some(piece)) = (&self.around, &open.around) {
-            let replaced = around.state().left.replace(Arc::clone(piece));
+            // A node may be polled by another task than the driver: the driver takes what this very node has left.
+            let replaced = match self.what {
+                What::Attempt { kind: CallKind::Node, .. } => self.state().outer.replace(Arc::clone(piece)),
+                _ => around.state().left.replace(Arc::clone(piece)),
+            };
             drop(replaced);
         }
         drop((open, held, left));
