@@ -7,7 +7,7 @@ mod traceparent;
 
 use graphweft::TraceContext;
 use opentelemetry::Context;
-use opentelemetry::trace::TraceContextExt;
+use opentelemetry::trace::{SpanContext, TraceContextExt};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
@@ -37,18 +37,31 @@ impl TraceContext for Resumed {
         place.is_valid().then(|| traceparent::written(&place))
     }
 
-    fn resume(&self, span: &Span, recorded: &str) {
-        let Some(place) = traceparent::read(recorded) else {
-            tracing::warn!(traceparent = recorded, "a trace that a run was started in cannot be read");
-            return;
-        };
-        match self {
-            Resumed::AsLink => span.add_link(place),
-            Resumed::AsChild => {
-                if let Err(error) = span.set_parent(Context::new().with_remote_span_context(place)) {
-                    tracing::debug!(%error, "a span is not connected to the trace that its run was started in");
-                }
-            }
+    fn begin(&self, span: &Span, recorded: &str) {
+        if let Some(place) = place(recorded) {
+            is_child(span, place);
         }
+    }
+
+    fn resume(&self, span: &Span, recorded: &str) {
+        match (self, place(recorded)) {
+            (Resumed::AsLink, Some(place)) => span.add_link(place),
+            (Resumed::AsChild, Some(place)) => is_child(span, place),
+            (_, None) => {}
+        }
+    }
+}
+
+fn place(recorded: &str) -> Option<SpanContext> {
+    let place = traceparent::read(recorded);
+    if place.is_none() {
+        tracing::warn!(traceparent = recorded, "a trace that a run was started in cannot be read");
+    }
+    place
+}
+
+fn is_child(span: &Span, place: SpanContext) {
+    if let Err(error) = span.set_parent(Context::new().with_remote_span_context(place)) {
+        tracing::debug!(%error, "a span is not connected to the trace that its run was started in");
     }
 }

@@ -28,6 +28,7 @@ mod halt;
 #[cfg(test)]
 mod json_graphs;
 mod lazy;
+mod meter;
 mod node;
 mod node_facts;
 mod node_info;

@@ -26,7 +26,7 @@ const FLOORS: &[&[&str]] = &[
     ],
     &["around", "core", "event", "fingerprint", "node_facts", "node_info"],
     &["asked", "trace"],
-    &["draft", "store"],
+    &["draft", "meter", "store"],
     &["halt", "state"],
     &["run_error"],
     &["question", "signal"],

@@ -400,6 +400,10 @@ impl Asked {
                     None => body,
                 };
                 let running = Running::new(body, self.options.timeout, permits, traced);
+                let running = match kind {
+                    Some(CallKind::Child) => running.measured(|| self.path.clone()),
+                    _ => running,
+                };
                 let attempted = self.shown_if_slow(running.until_over(attempt)).await;
                 moving = moves.over(&self.parent);
                 attempted

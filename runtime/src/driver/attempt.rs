@@ -17,6 +17,7 @@ use crate::around::Attempted;
 use crate::attempt::Attempt;
 use crate::fault::Fault;
 use crate::halt::Halt;
+use crate::meter::{Queued, Stopwatch};
 use crate::requests::{RequestTask, Requests};
 use crate::table::{AttemptBody, Finished};
 use crate::trace::{SpanOutcome, Traced};
@@ -32,6 +33,7 @@ pub(crate) struct Running<'n, T> {
     requesting: Option<Box<Requesting>>,
     /// Its spans, if anything wants them.
     traced: Option<Box<Traced>>,
+    stopwatch: Stopwatch,
 }
 
 /// The result of polling an attempt that is reused from node to node.
@@ -47,11 +49,20 @@ pub(super) enum Advanced {
 /// Whether the attempt may be polled, where the engine limits how many may.
 enum Turn {
     /// It waits for a permit, first come, first served.
-    Waits(BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>),
+    Waits(
+        BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>,
+        #[allow(dead_code, reason = "held, not read")] Queued,
+    ),
     /// It has one, where one is needed; the permit goes back with the attempt, or when that waits for a request.
     Has(#[allow(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>),
     /// It has released its permit.
     Returned,
+}
+
+impl Turn {
+    fn waits(permits: &Arc<Semaphore>) -> Self {
+        Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned()), Queued::new())
+    }
 }
 
 /// How long the attempt may run, counted from its first permit.
@@ -84,20 +95,34 @@ impl<'n, T> Running<'n, T> {
         traced: Option<Box<Traced>>,
     ) -> Self {
         let turn = match permits {
-            Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
+            Some(permits) => Turn::waits(permits),
             None => Turn::Has(None),
         };
         let limit = limit.map_or(Limit::None, Limit::Of);
-        let mut running = Running { body: Some(body), turn, limit, requesting: None, traced };
+        let mut running =
+            Running { body: Some(body), turn, limit, requesting: None, traced, stopwatch: Stopwatch::none() };
         if let Turn::Has(_) = running.turn {
             running.start_clock();
         }
         running
     }
 
+    /// Has it measured as the attempt at this path.
+    pub(crate) fn measured(mut self, path: impl FnOnce() -> String) -> Self {
+        self.stopwatch = Stopwatch::of(path);
+        self
+    }
+
     /// One without a body, until [`go_on_as`](Self::go_on_as) gives it one. It has no limit and no spans.
     pub(super) fn without_body() -> Self {
-        Running { body: None, turn: Turn::Has(None), limit: Limit::None, requesting: None, traced: None }
+        Running {
+            body: None,
+            turn: Turn::Has(None),
+            limit: Limit::None,
+            requesting: None,
+            traced: None,
+            stopwatch: Stopwatch::none(),
+        }
     }
 
     /// Reuses it for the attempt at another node, which has no limit. It, or at least its body, must have ended.
@@ -180,6 +205,7 @@ impl<T: Attempted> Running<'_, T> {
         let ended = if is_left { self.end() } else { None };
         self.turn = Turn::Has(None);
         let finished = ended.map_or(finished, T::from);
+        self.stopwatch.ends(|| finished.error().is_none());
         if let Some(mut traced) = self.traced.take() {
             traced.end(finished.error().map_or(SpanOutcome::Completed, SpanOutcome::Failed));
         }
@@ -196,7 +222,8 @@ impl<T: Attempted> Running<'_, T> {
 
     #[inline]
     fn poll_body(&mut self, waker: &mut Waker<'_>) -> Poll<T> {
-        let Running { body: future @ Some(_), traced, .. } = self else { return Poll::Pending };
+        let Running { body: future @ Some(_), traced, stopwatch, .. } = self else { return Poll::Pending };
+        stopwatch.runs();
         let piece = traced.as_mut().and_then(|traced| traced.poll());
         let _entered = piece.as_ref().map(|piece| piece.span().enter());
         let polled = caught(|| {
@@ -217,11 +244,11 @@ impl<T: Attempted> Running<'_, T> {
     fn takes_turn(&mut self, permits: Option<&Arc<Semaphore>>, waker: &mut Waker<'_>) -> bool {
         if let Turn::Returned = self.turn {
             self.turn = match permits {
-                Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
+                Some(permits) => Turn::waits(permits),
                 None => Turn::Has(None),
             };
         }
-        if let Turn::Waits(permit) = &mut self.turn {
+        if let Turn::Waits(permit, _) = &mut self.turn {
             let Poll::Ready(permit) = permit.as_mut().poll(waker) else { return false };
             self.turn = Turn::Has(permit.ok());
             self.start_clock();
@@ -278,7 +305,7 @@ impl<T: Attempted> Running<'_, T> {
                 return Poll::Ready(T::from(fault));
             }
             // Results become ready one at a time, and none while the attempt waits for a permit.
-            if !matches!(self.turn, Turn::Waits(_)) {
+            if !matches!(self.turn, Turn::Waits(..)) {
                 may_poll |= requests.settle();
             }
             if !beside.has_own_waker && requests.holds_any() {
@@ -331,6 +358,7 @@ impl<T: Attempted> Running<'_, T> {
             }
             if requests.waker.begin_waiting() {
                 self.turn = Turn::Returned;
+                self.stopwatch.pauses();
                 if let Some(traced) = &mut self.traced {
                     traced.pause();
                 }

@@ -281,6 +281,7 @@ impl Driver {
         match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), traced)))
         {
             Ok(running) => {
+                let running = running.measured(|| place.path());
                 let beat = Beat::of(&attempt);
                 self.begin(UnderWay { task, running, attempt, beat, was_polled: false });
             }

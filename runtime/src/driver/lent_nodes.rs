@@ -10,6 +10,7 @@ use super::run::Driver;
 use super::spawned::Spawned;
 use crate::attempt::Attempt;
 use crate::core::{Impossible, Lent, LentNodes, LentOf, Run, TaskId};
+use crate::meter;
 use crate::table::{Emitted, Token, Tokens};
 use crate::trace;
 
@@ -32,7 +33,7 @@ impl Driver {
         }
         let is_alone = self.ready.is_empty() && self.alone.is_none() && self.spawned.is_empty();
         // Each attempt has a span of its own where it is traced.
-        is_alone && !trace::is_wanted()
+        is_alone && !meter::IS_ON && !trace::is_wanted()
     }
 
     fn begin_batch(&mut self, lent: LentNodes, pending: VecDeque<Lent<Token>>) {

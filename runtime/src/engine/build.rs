@@ -24,6 +24,7 @@ use crate::around::{Call, Done, Next};
 use crate::clock::Clock;
 use crate::compile::{all_used, check_resources, check_resources_of};
 use crate::context::Context;
+use crate::meter;
 use crate::node::Node;
 use crate::node_info::NodeInfo;
 use crate::replacement::Replacement;
@@ -356,6 +357,7 @@ impl EngineBuilder {
         let env = Arc::new(env);
         check_called(&env, &called)?;
         check_mocks(&mocks, &workflows, &called)?;
+        meter::describe();
         Ok(Engine::new(Inner {
             env,
             workflows,

@@ -15,6 +15,7 @@ use super::runs::Runs;
 use super::signal_logs::SignalLogs;
 use super::snapshot_queue::SnapshotQueue;
 use crate::halt::Halt;
+use crate::meter;
 use crate::shared::{Env, Starter};
 use crate::store::{Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunKey, Store, StoreError};
 use crate::table::Definition;
@@ -99,7 +100,11 @@ impl Inner {
 
     /// See [`Store::append`].
     pub(super) async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
+        let (opened, closed) = batch.header.questions.counts();
         let appended = self.store.append(batch).await;
+        if let Ok(Appended::Done) = appended {
+            meter::questions_changed(opened, closed);
+        }
         self.env.feeds.notify();
         appended
     }

@@ -13,6 +13,7 @@ use crate::core::TimeLimit;
 use crate::driver::{Ending, Job, Part, Prepared, RunSnapshot};
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::meter;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
@@ -196,15 +197,16 @@ struct Dropped {
 impl Dropped {
     fn over(mut self, live: &Live, ending: Ending) {
         let Some(journal) = self.journal.take() else { return };
-        let end = match ending {
-            Ending::Completed(output) => End::Completed(Some(output)),
-            Ending::Failed(failure) => End::Failed(failure),
-            Ending::Cancelled => End::Cancelled,
-            Ending::StartedOver(next) => End::StartedOver(next),
+        let (end, outcome) = match ending {
+            Ending::Completed(output) => (End::Completed(Some(output)), "completed"),
+            Ending::Failed(failure) => (End::Failed(failure), "failed"),
+            Ending::Cancelled => (End::Cancelled, "cancelled"),
+            Ending::StartedOver(next) => (End::StartedOver(next), "started_over"),
             // It was not begun, so this one continues.
             Ending::StartsOver(_) => return self.engine.halt(&journal, Halt::ShutDown),
             Ending::Halted(halt) => return self.engine.halt(&journal, halt),
         };
+        meter::run_ended(&journal.workflow, outcome);
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
         self.engine.0.remove_run(&journal.run_id);
         journal.set_progress(Progress::Over);

@@ -9,6 +9,7 @@ use crate::core::NextRun;
 use crate::driver::{Ending, caught};
 use crate::event::{EventKind, Limit};
 use crate::halt::Halt;
+use crate::meter;
 use crate::shared::{Journal, Over};
 use crate::store::{NewRun, Record, RunHeader, StoreError, Stored};
 use crate::table::{BoxValue, Definition};
@@ -85,6 +86,7 @@ impl Engine {
                 return Err(halt);
             }
         };
+        meter::run_started(&definition.name);
         let time = header.created;
         let stored = |(seq, record)| Stored { seq, time, record };
         // With signals from the run before it there is something to fold.

@@ -21,6 +21,7 @@ use crate::core::after;
 use crate::driver::caught;
 use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
+use crate::meter;
 use crate::node::Payload;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record, StartedBy, Tags};
@@ -399,7 +400,11 @@ impl<T> Start<T> {
         let created = engine.0.create(new).await;
         // From here the run is driven without another `.await`.
         undriven.done();
-        match created? {
+        let created = created?;
+        if let Created::New(_) = created {
+            meter::run_started(&definition.name);
+        }
+        match created {
             Created::New(header) if begins.is_some() => {
                 engine.keep();
                 Ok(Prepared::Later(Run::of_header(&engine, &header)))

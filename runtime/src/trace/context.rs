@@ -12,7 +12,8 @@ pub(crate) const TRACEPARENT: &str = "traceparent";
 ///
 /// ```
 /// use graphweft::prelude::*;
-/// use graphweft::{Span, TraceContext};
+/// use graphweft::TraceContext;
+/// use tracing::Span;
 ///
 /// /// Every run belongs to one trace.
 /// struct Fixed;
@@ -21,8 +22,11 @@ pub(crate) const TRACEPARENT: &str = "traceparent";
 ///     fn of_span(&self, _: &Span) -> Option<String> {
 ///         Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned())
 ///     }
+///     fn begin(&self, _: &Span, recorded: &str) {
+///         println!("a child of {recorded}");
+///     }
 ///     fn resume(&self, _: &Span, recorded: &str) {
-///         println!("a part of {recorded}");
+///         println!("a later part of {recorded}");
 ///     }
 /// }
 /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
@@ -37,6 +41,10 @@ pub trait TraceContext: Send + Sync + 'static {
     /// The place of a span in its trace, in the form of the [W3C header `traceparent`](https://www.w3.org/TR/trace-context/). `None` if
     /// it has none. Called when a run is started, with the span `graphweft.start`; the result is recorded as the tag `traceparent`.
     fn of_span(&self, span: &Span) -> Option<String>;
+
+    /// Makes a span a child of what was recorded at the start of its run. Called for the first span `graphweft.run` after
+    /// `graphweft.start`, before it is entered.
+    fn begin(&self, span: &Span, recorded: &str);
 
     /// Connects a span to what was recorded at the start of its run: as a link, or as a child. Called for each span `graphweft.run`
     /// that follows a wait or a restart, before it is entered. The text may be anything that a program has set as the tag

@@ -14,21 +14,35 @@ pub(crate) struct RunFacts {
     pub(super) workflow: String,
     /// Its tags, as JSON, if it has any.
     pub(super) tags: Option<String>,
-    /// What connects its later spans to the trace that it was started in, with what was recorded of that.
-    resumed: Option<(Arc<dyn TraceContext>, String)>,
+    /// What connects its spans to the trace that it was started in, with what was recorded of that.
+    recorded: Option<(Arc<dyn TraceContext>, String)>,
 }
 
 impl RunFacts {
     pub(crate) fn new(id: String, workflow: String, tags: &Tags, context: Option<&Arc<dyn TraceContext>>) -> Self {
-        let resumed = context.cloned().zip(tags.get(TRACEPARENT).cloned());
-        RunFacts { id, workflow, tags: written(tags), resumed }
+        let recorded = context.cloned().zip(tags.get(TRACEPARENT).cloned());
+        RunFacts { id, workflow, tags: written(tags), recorded }
+    }
+
+    /// Whether its spans are connected by more than `tracing`.
+    pub(super) fn is_connected(&self) -> bool {
+        self.recorded.is_some()
+    }
+
+    /// Connects the first span.
+    pub(super) fn begin(&self, span: Span) -> Span {
+        if let Some((context, recorded)) = self.recorded.as_ref().filter(|_| !span.is_disabled()) {
+            context.begin(&span, recorded);
+        }
+        span
     }
 
     /// Connects a span that follows a wait or a restart.
-    pub(super) fn resume(&self, span: &Span) {
-        if let Some((context, recorded)) = &self.resumed {
-            context.resume(span, recorded);
+    pub(super) fn resume(&self, span: Span) -> Span {
+        if let Some((context, recorded)) = self.recorded.as_ref().filter(|_| !span.is_disabled()) {
+            context.resume(&span, recorded);
         }
+        span
     }
 }
 

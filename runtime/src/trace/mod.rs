@@ -23,6 +23,8 @@ pub use context::TraceContext;
 pub use cover::Cover;
 pub(crate) use cover::Covers;
 pub(crate) use facts::RunFacts;
+#[cfg(feature = "metrics")]
+pub(crate) use span::plain_name;
 pub(crate) use span::start_span;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;

@@ -197,13 +197,13 @@ impl Work {
     fn run_span(&self, start: Option<Span>) -> Span {
         let Some(facts) = &self.facts else { return Span::none() };
         if let Some(start) = start {
-            return run_span(start.id().or_else(|| Span::current().id()), facts);
+            return match facts.is_connected() {
+                // Not by `tracing`, where a span stays open as long as one inside it: after a crash, the start would be missing.
+                true => facts.begin(run_span(None, facts)),
+                false => run_span(start.id().or_else(|| Span::current().id()), facts),
+            };
         }
-        let span = run_span(Span::current().id(), facts);
-        if !span.is_disabled() {
-            facts.resume(&span);
-        }
-        span
+        facts.resume(run_span(Span::current().id(), facts))
     }
 
     /// It works: its span is open until it [pauses](Self::pause) or [ends](Self::end).
