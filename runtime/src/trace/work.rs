@@ -66,7 +66,7 @@ pub(crate) enum SpanOutcome {
     StartedOver,
     /// It was dropped in the middle, and has no result.
     Dropped,
-    /// The run goes on in another process, or later.
+    /// The run is resumed in another process, or later.
     Stopped,
 }
 
@@ -135,11 +135,11 @@ impl Work {
     }
 
     /// Makes something be around the children below this path.
-    pub(crate) fn add_cover(&self, path: String, cover: &Arc<Work>) {
+    pub(super) fn add_cover(&self, path: String, cover: &Arc<Work>) {
         self.state().covers.push((path, Arc::clone(cover)));
     }
 
-    pub(crate) fn remove_cover(&self, cover: &Arc<Work>) {
+    pub(super) fn remove_cover(&self, cover: &Arc<Work>) {
         let mut state = self.state();
         let at = state.covers.iter().rposition(|(_, known)| Arc::ptr_eq(known, cover));
         let removed = at.map(|at| state.covers.remove(at));
