@@ -13,7 +13,7 @@ use crate::message::Reply;
 use crate::model::{ChatModel, Request};
 use crate::model_call::ModelCall;
 use crate::model_error::ModelError;
-use crate::trace::{below_agent, kind, within};
+use crate::trace::{kind, within};
 use crate::usage::{MODEL, ModelUsage};
 
 /// One model call. The request is configuration and not the input: an input is compared with the recorded one, and a better
@@ -97,21 +97,19 @@ impl Node for Chat {
 
 impl Chat {
     async fn chat(&self, ctx: &Context) -> Result<Reply, ModelError> {
-        let span = below_agent(ctx, || {
-            tracing::info_span!(
-                "chat",
-                otel.name = format!("chat {}", self.model.name()),
-                otel.kind = "client",
-                gen_ai.operation.name = "chat",
-                gen_ai.request.model = self.model.name(),
-                gen_ai.request.temperature = self.request.options.temperature,
-                gen_ai.request.max_tokens = self.request.options.max_tokens,
-                gen_ai.response.model = Empty,
-                gen_ai.usage.input_tokens = Empty,
-                gen_ai.usage.output_tokens = Empty,
-                error.type = Empty,
-            )
-        });
+        let span = tracing::info_span!(
+            "chat",
+            otel.name = format!("chat {}", self.model.name()),
+            otel.kind = "client",
+            gen_ai.operation.name = "chat",
+            gen_ai.request.model = self.model.name(),
+            gen_ai.request.temperature = self.request.options.temperature,
+            gen_ai.request.max_tokens = self.request.options.max_tokens,
+            gen_ai.response.model = Empty,
+            gen_ai.usage.input_tokens = Empty,
+            gen_ai.usage.output_tokens = Empty,
+            error.type = Empty,
+        );
         let show = |delta| ctx.progress(delta);
         let replied = within(&span, self.model.chat(&self.request, &show)).await;
         match &replied {

@@ -151,7 +151,7 @@ where
         // A person's answer counts, also if the predicate of another version of the program would not have asked.
         if self.approval.as_ref().is_some_and(|needs| needs(&input) || ctx.__has_result(APPROVE)) {
             let question = ctx.ask::<Approval<N::Input>>(APPROVE, format!("May `{}` be called with this?", self.name));
-            match trace::waiting(ctx, question.payload(&input)).await {
+            match question.payload(&input).await {
                 Approval::Approve => {}
                 Approval::Edit(edited) => input = edited,
                 Approval::Reject(why) => return Ok(Settled::Refused(format!("a person rejected the call: {why}"))),
@@ -229,7 +229,7 @@ where
             if number > 1 {
                 question = question.key(number);
             }
-            match trace::waiting(ctx, question).await {
+            match question.await {
                 Resolution::Done(output) => return Ok(Settled::Output(output)),
                 Resolution::Retry => {}
                 Resolution::Fail(why) => {

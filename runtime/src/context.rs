@@ -11,13 +11,17 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 pub use state_writer::StateWriter;
+use tracing::level_filters::LevelFilter;
+use tracing::{Id, Span};
 
+use crate::around::CallKind;
 use crate::attempt::{Attempt, Holder};
 use crate::core::NextRun;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::requests::ClonedContext;
 use crate::state::{CollectorState, State, StateKey};
+use crate::trace::{Cover, Work};
 use crate::value::{self, MaxSize, drop_refused};
 
 /// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
@@ -335,6 +339,19 @@ impl Context {
     pub fn __has_result(&self, child: &str) -> bool {
         let path = format!("{}/{child}", self.path());
         self.0.run.known_desk().and_then(|desk| desk.item(&path)).is_some_and(|item| item.is_done())
+    }
+
+    /// A part of the node that a crate above this one has spans for, until what this returns is dropped: around all children of the
+    /// node, or around one of them. `describe` makes one below a span; as other spans, it ends when the node waits.
+    #[doc(hidden)]
+    pub fn __cover(&self, child: Option<&str>, describe: impl Fn(Option<Id>) -> Span + Send + Sync + 'static) -> Cover {
+        if LevelFilter::current() < LevelFilter::INFO {
+            return Cover::none();
+        }
+        let path = self.path();
+        let node = self.0.work.get_or_init(|| Work::attempt(None, CallKind::Node, path.clone(), self.0.number));
+        let path = child.map_or_else(|| path.clone(), |child| format!("{path}/{child}"));
+        Cover::new(node, path, describe)
     }
 
     /// The maximum size of a value; `None` if the run is not recorded.

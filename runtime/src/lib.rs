@@ -28,6 +28,7 @@ mod halt;
 #[cfg(test)]
 mod json_graphs;
 mod lazy;
+mod meter;
 mod node;
 mod node_facts;
 mod node_info;
@@ -52,6 +53,7 @@ mod sync;
 pub mod table;
 #[cfg(feature = "test-util")]
 pub mod testing;
+mod trace;
 mod typed;
 mod value;
 mod workflow;
@@ -104,6 +106,7 @@ pub use serde_json::json;
 pub use signal::{AwaitedSignal, Signal, SignalError, Signalled};
 pub use state::StateKey;
 pub use store::RunStatus;
+pub use trace::TraceContext;
 pub use typed::{END, START};
 pub use workflow::{Flow, Workflow};
 // Traits and types of other crates that are in signatures are re-exported one by one: with `serde_json`, `futures`, `serde` or
@@ -149,6 +152,7 @@ pub mod __ {
     pub use crate::route::{Literal, OptionLabel, PayloadOf, ResultLabel, Route};
     pub use crate::state::{StateFacts, StateKey, StateKeyFact};
     pub use crate::table::{Definition, Entry, Moment};
+    pub use crate::trace::Cover;
     pub use crate::typed::*;
     pub use crate::value::MaxSize;
     pub use crate::workflow::{Workflow, run_in_memory, run_within};

@@ -10,6 +10,7 @@ use serde_json::Map;
 use crate::compile::check_resources;
 use crate::context::Context;
 use crate::driver::{Ending, Job, Part};
+use crate::event::Tags;
 use crate::fault::{Cause, Failure, Fault};
 use crate::graph::Graph;
 use crate::node::{Node, Payload};
@@ -151,7 +152,7 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
     }
     let job = Job {
         definition: Arc::clone(definition),
-        shared: Arc::new(Shared::in_memory(Arc::clone(env))),
+        shared: Arc::new(Shared::in_memory(Arc::clone(env)).traced(&definition.name, &Tags::new(), None)),
         cancel: None,
         state: Map::new(),
         part: Part::Whole,
@@ -184,7 +185,7 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
     }
     let job = Job {
         definition: Arc::clone(definition),
-        shared: Arc::new(context.0.run.unrecorded()),
+        shared: Arc::new(context.0.run.unrecorded(context.0.work.get().cloned())),
         cancel: None,
         state,
         part: Part::Of(context.path()),

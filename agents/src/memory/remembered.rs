@@ -18,7 +18,6 @@ use crate::agent_error::AgentError;
 use crate::chat::Chat;
 use crate::message::Message;
 use crate::model_call::ModelCall;
-use crate::trace;
 use crate::usage::{MODEL, ModelUsage};
 
 /// How long an agent that waits for its turn sleeps: at first, and at most.
@@ -108,14 +107,12 @@ async fn wait_for_turn(engine: &Engine, log: &str, overlap: Overlap, ctx: &Conte
     let (run, path) = (ctx.run_id(), ctx.path());
     let is_passing = |error: &SessionError| matches!(error, SessionError::Store { .. });
     let mut pause = PAUSES.0;
-    let mut waits = None;
     for look in 1_u32.. {
         let turn = ctx.step("session", || turn::look(engine, log, run, &path, overlap)).key(look);
         let turn = turn.retry(RetryPolicy::with_max_attempts(3)).retry_when(is_passing).await;
         if let Some(turn) = turn.map_err(failed)? {
             return Ok(turn);
         }
-        waits.get_or_insert_with(|| trace::wait(ctx));
         ctx.sleep(pause).key(format!("session:{look}")).await;
         pause = (pause * 3 / 2).min(PAUSES.1);
     }

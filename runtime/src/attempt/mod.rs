@@ -28,6 +28,7 @@ use crate::draft::{Draft, Part, SharedDraft};
 use crate::fault::Fault;
 use crate::requests::{Asker, Requests};
 use crate::shared::{Shared, WaitingAttempts};
+use crate::trace::Work;
 
 /// How many bytes the name and the key of a request may have together. They are part of its path, which is in each of its
 /// records.
@@ -67,6 +68,8 @@ pub(crate) struct Attempt {
     parent: Option<Arc<Attempt>>,
     /// For a child: the state keys that it declares.
     child_facts: Option<Box<StateFacts>>,
+    /// What its spans are about, if anything wants them.
+    pub(crate) work: OnceLock<Arc<Work>>,
 }
 
 /// The present place of a reused attempt, relative to the place where it began: a node of the same graph, in another
@@ -129,6 +132,7 @@ impl Attempt {
             items_around_graph: None,
             parent: None,
             child_facts: None,
+            work: OnceLock::new(),
         }
     }
 
@@ -257,6 +261,9 @@ impl Attempt {
         self.draft = SharedDraft::default();
         if self.requests.get().is_some() {
             self.requests = OnceLock::new();
+        }
+        if self.work.get().is_some() {
+            self.work = OnceLock::new();
         }
         *self.timers.get_mut() = 0;
         self.own_task = OwnTask::default();

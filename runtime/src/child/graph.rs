@@ -43,12 +43,12 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
     }
 
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, GivenError<Self>> {
-        let Start { parent, path, may_repeat, history, moving, .. } = start;
+        let Start { parent, path, may_repeat, history, moving, work, .. } = start;
         let (state, seen) = match parent.view() {
             Ok(view) => view,
             Err(fault) => return Begun { body: fails(fault), attempt: None, moves: Moves::Always(moving) },
         };
-        let within = Arc::new(Within::new(moving, parent.items_around()));
+        let within = Arc::new(Within::new(moving, parent.items_around(), work));
         let job = Job {
             definition: Arc::clone(self.inside),
             shared: Arc::clone(&parent.run),

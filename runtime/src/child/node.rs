@@ -136,12 +136,15 @@ impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
     }
 
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, GivenError<Self>> {
-        let Start { parent, path, number, may_repeat, once_only, moving, .. } = start;
+        let Start { parent, path, number, may_repeat, once_only, moving, work, .. } = start;
         let (state, seen) = match parent.view() {
             Ok(view) => view,
             Err(fault) => return Begun { body: fails(fault), attempt: None, moves: Moves::Always(moving) },
         };
         let attempt = Arc::new(Attempt::child(parent, path, number, once_only, state, N::STATE));
+        if let Some(work) = work {
+            attempt.work.get_or_init(|| work);
+        }
         let beat = Beat::of(&attempt);
         drop(moving);
         self.attempt = Some(Arc::clone(&attempt));

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Waker, Poll};
 
 use serde::Serialize;
+use tracing::Instrument;
 
 use super::error::ChildError;
 use super::step::StepContext;
@@ -256,7 +257,8 @@ impl<W: Workflow> Request<'_, W> {
                 context.0.requests().recorded().await;
                 let start = if has_id { start } else { start.id(id) };
                 // In a task of its own, for which the end of this run waits: once it has begun it is not dropped halfway.
-                let started = tokio::spawn(run.track_start(start.started_by(by).into_future())).await;
+                let start = start.started_by(by).into_future().in_current_span();
+                let started = tokio::spawn(run.track_start(start)).await;
                 let started = started.unwrap_or(Err(StartError::Run(RunError::ShutDown)));
                 if let Err(StartError::Run(RunError::ShutDown)) = started {
                     // This run stops as well, and the node starts the other one when it is resumed.

@@ -26,6 +26,7 @@ use crate::shared::{Ended, Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
 use crate::table::{AttemptBody, Definition, Misread, Reread};
+use crate::trace::{self, Traced};
 use crate::value::{Against, MaxSize, drop_refused, shortened};
 
 /// After this time the start of an attempt is recorded, if nothing else has been recorded behind it.
@@ -70,6 +71,8 @@ pub(super) struct Start<'w> {
     /// The records of the same attempt.
     pub(super) history: Vec<Stored>,
     pub(super) moving: Option<Moving>,
+    /// What its spans are about, if anything wants them.
+    pub(super) work: Option<Arc<trace::Work>>,
 }
 
 /// An attempt under way.
@@ -372,6 +375,7 @@ impl Asked {
             let was_stopped = self.parent.is_stopped();
             let attempted = {
                 let kind = work.kind();
+                let spans = self.spans(kind, number);
                 let Begun { body, attempt, moves } = work.begin(Start {
                     parent: &self.parent,
                     path: &self.path,
@@ -380,14 +384,24 @@ impl Asked {
                     once_only: self.options.at_most_once,
                     history: history.take().unwrap_or_default(),
                     moving: moving.take(),
+                    work: spans.clone(),
                 });
-                let span = tracing::debug_span!("node", path = %self.path, attempt = number);
+                // What is asked for in a step is in its span.
+                let _covers = spans
+                    .as_ref()
+                    .filter(|_| kind == Some(CallKind::Step))
+                    .and_then(|step| Some(trace::Covers::below(self.parent.work.get()?, self.path.clone(), step)));
+                let traced = spans.map(|spans| Traced::new(spans, kind.is_some()));
                 let permits = self.parent.run.permits.as_ref().filter(|_| attempt.is_some());
                 let body = match kind {
                     Some(kind) => self.parent.run.surrounded(body, kind, || self.path.clone(), number),
                     None => body,
                 };
-                let running = Running::new(body, self.options.timeout, permits, span);
+                let running = Running::new(body, self.options.timeout, permits, traced);
+                let running = match kind {
+                    Some(CallKind::Child) => running.measured(|| self.path.clone()),
+                    _ => running,
+                };
                 let attempted = self.shown_if_slow(running.until_over(attempt)).await;
                 moving = moves.over(&self.parent);
                 attempted
@@ -433,6 +447,14 @@ impl Asked {
             drop(error);
             (number, delay) = (number + 1, Some(time));
         }
+    }
+
+    /// What the spans of an attempt are about, if anything wants them.
+    fn spans(&self, kind: Option<CallKind>, number: u32) -> Option<Arc<trace::Work>> {
+        let around = self.parent.work.get();
+        let is_wanted = around.is_some() || trace::is_wanted();
+        let kind = kind.unwrap_or(CallKind::Child);
+        is_wanted.then(|| trace::Work::attempt(around, kind, self.path.clone(), number))
     }
 
     /// Records that an attempt begins: with the next commit, or before it begins if it may not be made twice.

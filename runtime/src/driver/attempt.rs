@@ -13,11 +13,14 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 use super::catch::caught;
+use crate::around::Attempted;
 use crate::attempt::Attempt;
 use crate::fault::Fault;
 use crate::halt::Halt;
+use crate::meter::{Queued, Stopwatch};
 use crate::requests::{RequestTask, Requests};
 use crate::table::{AttemptBody, Finished};
+use crate::trace::{SpanOutcome, Traced};
 
 /// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a
 /// task of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when
@@ -28,7 +31,9 @@ pub(crate) struct Running<'n, T> {
     limit: Limit,
     /// From the first request on.
     requesting: Option<Box<Requesting>>,
-    span: tracing::Span,
+    /// Its spans, if anything wants them.
+    traced: Option<Box<Traced>>,
+    stopwatch: Stopwatch,
 }
 
 /// The result of polling an attempt that is reused from node to node.
@@ -44,11 +49,20 @@ pub(super) enum Advanced {
 /// Whether the attempt may be polled, where the engine limits how many may.
 enum Turn {
     /// It waits for a permit, first come, first served.
-    Waits(BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>),
+    Waits(
+        BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>,
+        #[allow(dead_code, reason = "held, not read")] Queued,
+    ),
     /// It has one, where one is needed; the permit goes back with the attempt, or when that waits for a request.
     Has(#[allow(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>),
     /// It has released its permit.
     Returned,
+}
+
+impl Turn {
+    fn waits(permits: &Arc<Semaphore>) -> Self {
+        Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned()), Queued::new())
+    }
 }
 
 /// How long the attempt may run, counted from its first permit.
@@ -78,24 +92,37 @@ impl<'n, T> Running<'n, T> {
         body: AttemptBody<'n, T>,
         limit: Option<Duration>,
         permits: Option<&Arc<Semaphore>>,
-        span: tracing::Span,
+        traced: Option<Box<Traced>>,
     ) -> Self {
         let turn = match permits {
-            Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
+            Some(permits) => Turn::waits(permits),
             None => Turn::Has(None),
         };
         let limit = limit.map_or(Limit::None, Limit::Of);
-        let mut running = Running { body: Some(body), turn, limit, requesting: None, span };
+        let mut running =
+            Running { body: Some(body), turn, limit, requesting: None, traced, stopwatch: Stopwatch::none() };
         if let Turn::Has(_) = running.turn {
             running.start_clock();
         }
         running
     }
 
-    /// One without a body, until [`go_on_as`](Self::go_on_as) gives it one. It has no limit and no span.
+    /// Has it measured as the attempt at this path.
+    pub(crate) fn measured(mut self, path: impl FnOnce() -> String) -> Self {
+        self.stopwatch = Stopwatch::of(path);
+        self
+    }
+
+    /// One without a body, until [`go_on_as`](Self::go_on_as) gives it one. It has no limit and no spans.
     pub(super) fn without_body() -> Self {
-        let span = tracing::Span::none();
-        Running { body: None, turn: Turn::Has(None), limit: Limit::None, requesting: None, span }
+        Running {
+            body: None,
+            turn: Turn::Has(None),
+            limit: Limit::None,
+            requesting: None,
+            traced: None,
+            stopwatch: Stopwatch::none(),
+        }
     }
 
     /// Reuses it for the attempt at another node, which has no limit. It, or at least its body, must have ended.
@@ -122,12 +149,13 @@ impl<'n, T> Running<'n, T> {
             beside.requests.over();
         }
         let (body, requesting) = (self.body.take(), self.requesting.take());
-        let _entered = self.span.enter();
+        let piece = self.traced.as_ref().and_then(|traced| traced.open());
+        let _entered = piece.as_ref().map(|piece| piece.span().enter());
         caught(|| drop((body, requesting))).err()
     }
 }
 
-impl<T: From<Fault>> Running<'_, T> {
+impl<T: Attempted> Running<'_, T> {
     /// Runs a step, or the graph of a child. Neither makes requests of its own.
     pub(crate) async fn until_over(mut self, attempt: Option<Arc<Attempt>>) -> T {
         poll_fn(|waker| self.poll(attempt.as_ref(), waker)).await
@@ -176,7 +204,12 @@ impl<T: From<Fault>> Running<'_, T> {
         let is_left = self.body.is_some() || self.requesting.is_some();
         let ended = if is_left { self.end() } else { None };
         self.turn = Turn::Has(None);
-        ended.map_or(finished, T::from)
+        let finished = ended.map_or(finished, T::from);
+        self.stopwatch.ends(|| finished.error().is_none());
+        if let Some(mut traced) = self.traced.take() {
+            traced.end(finished.error().map_or(SpanOutcome::Completed, SpanOutcome::Failed));
+        }
+        finished
     }
 
     #[inline]
@@ -189,8 +222,10 @@ impl<T: From<Fault>> Running<'_, T> {
 
     #[inline]
     fn poll_body(&mut self, waker: &mut Waker<'_>) -> Poll<T> {
-        let Running { body: future @ Some(_), span, .. } = self else { return Poll::Pending };
-        let _entered = span.enter();
+        let Running { body: future @ Some(_), traced, stopwatch, .. } = self else { return Poll::Pending };
+        stopwatch.runs();
+        let piece = traced.as_mut().and_then(|traced| traced.poll());
+        let _entered = piece.as_ref().map(|piece| piece.span().enter());
         let polled = caught(|| {
             let polled = future.as_mut().map_or(Poll::Pending, |body| body.poll(waker));
             if polled.is_ready() {
@@ -209,11 +244,11 @@ impl<T: From<Fault>> Running<'_, T> {
     fn takes_turn(&mut self, permits: Option<&Arc<Semaphore>>, waker: &mut Waker<'_>) -> bool {
         if let Turn::Returned = self.turn {
             self.turn = match permits {
-                Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
+                Some(permits) => Turn::waits(permits),
                 None => Turn::Has(None),
             };
         }
-        if let Turn::Waits(permit) = &mut self.turn {
+        if let Turn::Waits(permit, _) = &mut self.turn {
             let Poll::Ready(permit) = permit.as_mut().poll(waker) else { return false };
             self.turn = Turn::Has(permit.ok());
             self.start_clock();
@@ -240,6 +275,10 @@ impl<T: From<Fault>> Running<'_, T> {
                 recording: None,
             })
         });
+        if let (None, Some(work)) = (&self.traced, attempt.work.get()) {
+            // What covers a part of the body has made it.
+            self.traced = Some(Traced::new(Arc::clone(work), true));
+        }
         if !requesting.has_own_waker && !is_polled {
             requests.waker.keep_woken();
         }
@@ -266,7 +305,7 @@ impl<T: From<Fault>> Running<'_, T> {
                 return Poll::Ready(T::from(fault));
             }
             // Results become ready one at a time, and none while the attempt waits for a permit.
-            if !matches!(self.turn, Turn::Waits(_)) {
+            if !matches!(self.turn, Turn::Waits(..)) {
                 may_poll |= requests.settle();
             }
             if !beside.has_own_waker && requests.holds_any() {
@@ -319,6 +358,10 @@ impl<T: From<Fault>> Running<'_, T> {
             }
             if requests.waker.begin_waiting() {
                 self.turn = Turn::Returned;
+                self.stopwatch.pauses();
+                if let Some(traced) = &mut self.traced {
+                    traced.pause();
+                }
                 return Poll::Pending;
             }
         }
@@ -373,6 +416,9 @@ impl<T> Drop for Running<'_, T> {
     fn drop(&mut self) {
         if self.body.is_some() || self.requesting.is_some() {
             self.end();
+        }
+        if let Some(traced) = &mut self.traced {
+            traced.end(SpanOutcome::Dropped);
         }
     }
 }

@@ -265,12 +265,12 @@ impl Driver {
             Ok(arrived) => arrived,
             Err(halt) => return self.halt = Some(halt),
         };
-        let span = tracing::debug_span!("node", path = %place, attempt = number);
         let definition = Arc::clone(self.executable.definition(&self.definition, place.scope.layout.index));
         let Some((node, options)) = body(&definition, &place) else {
             return self.fails(task, &place, no_body(&place), false);
         };
         let attempt = self.attempt(task, &definition, place.clone(), number, options.at_most_once);
+        let traced = self.traced(&attempt);
         let context = Context::new(&attempt);
         let has_arrived = arrived.is_some();
         let future = match (arrived, keeps_input) {
@@ -278,8 +278,10 @@ impl Driver {
             (arrived, _) => self.repeatable(task, node, arrived, keeps_input, context),
         };
         let future = future.map(|future| self.shared.surrounded(future, CallKind::Node, || place.path(), number));
-        match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), span))) {
+        match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), traced)))
+        {
             Ok(running) => {
+                let running = running.measured(|| place.path());
                 let beat = Beat::of(&attempt);
                 self.begin(UnderWay { task, running, attempt, beat, was_polled: false });
             }
@@ -502,6 +504,9 @@ impl Driver {
         let writes = attempt.take_writes();
         let is_last = attempt.is_last();
         let next = if let Finished::Fault(_) = finished { attempt.take_next_run() } else { None };
+        if let Some(work) = attempt.work.get() {
+            work.forget_outer();
+        }
         self.spare = Some(attempt);
         if let Some(next) = next {
             return self.report(Report::StartsOver { task, next }, None);

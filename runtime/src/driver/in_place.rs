@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 
 use serde_json::Value;
-use tracing::level_filters::LevelFilter;
 
 use super::attempt::{Advanced, Running};
 use super::catch::caught;
@@ -14,8 +13,10 @@ use super::run::{ATTEMPTS_IN_A_COMMIT, Driver, UnderWay};
 use crate::attempt::{Attempt, Holder};
 use crate::context::Context;
 use crate::core::{Place, Walk};
+use crate::meter;
 use crate::shared::{Journal, Step};
 use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
+use crate::trace;
 
 impl Driver {
     /// Whether the result of the lone attempt may be recorded after the next nodes have begun.
@@ -31,7 +32,7 @@ impl Driver {
     /// Reuses the lone attempt, whose node has ended like this, for the next node, and for the one after that.
     pub(super) fn advance_in_place(&mut self, finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         // Each attempt has a span of its own.
-        let is_traced = LevelFilter::current() >= LevelFilter::DEBUG;
+        let is_traced = trace::is_wanted() || meter::IS_ON;
         let may_record = !self.is_bare && self.may_record_in_place();
         let Driver { run, definition, executable, shared, alone: Some(alone), until_yield, lag, .. } = self else {
             return Advanced::Ended(finished);

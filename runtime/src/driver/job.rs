@@ -93,6 +93,10 @@ impl Job {
             Part::Child(path, within) => (Some(path), Some(within)),
         };
         let is_whole = prefix.is_none();
+        let work = match &within {
+            Some(within) => within.work.clone(),
+            None => self.shared.work.clone(),
+        };
         let permits = self.shared.permits.clone();
         let waiting = (env.max_concurrency() > 0).then(Arc::default);
         let program = Arc::clone(&executable.program);
@@ -134,6 +138,7 @@ impl Job {
             until_yield: ATTEMPTS_BETWEEN_YIELDS,
             lag: 0,
             clock_first: false,
+            work,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
         }
     }
@@ -147,6 +152,7 @@ impl Prepared {
     pub(crate) async fn run(self) -> Ending {
         let Prepared(mut driver) = self;
         let ending = driver.go().await;
+        driver.end_span(&ending);
         let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
         // A panic of a destructor no longer changes how the run has ended.
         let _ended_already = caught(|| drop(driver));

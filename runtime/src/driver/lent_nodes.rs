@@ -4,15 +4,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tracing::level_filters::LevelFilter;
-
 use super::batch::{Batch, Left, LeftState, TakenBack};
 use super::lanes::Begun;
 use super::run::Driver;
 use super::spawned::Spawned;
 use crate::attempt::Attempt;
 use crate::core::{Impossible, Lent, LentNodes, LentOf, Run, TaskId};
+use crate::meter;
 use crate::table::{Emitted, Token, Tokens};
+use crate::trace;
 
 impl Driver {
     /// Begins a batch with the items of a node, if nothing else is under way. Returns whether it has.
@@ -33,7 +33,7 @@ impl Driver {
         }
         let is_alone = self.ready.is_empty() && self.alone.is_none() && self.spawned.is_empty();
         // Each attempt has a span of its own where it is traced.
-        is_alone && LevelFilter::current() < LevelFilter::DEBUG
+        is_alone && !meter::IS_ON && !trace::is_wanted()
     }
 
     fn begin_batch(&mut self, lent: LentNodes, pending: VecDeque<Lent<Token>>) {

@@ -27,6 +27,7 @@ mod shadow;
 mod spawned;
 mod stored_program;
 mod timers;
+mod traced;
 
 pub(crate) use attempt::Running;
 pub(crate) use catch::caught;

@@ -91,6 +91,8 @@ impl Driver {
                 Ended::Lost => return Poll::Ready(Occurrence::ShutDown),
             };
             let Some(Spawned { attempt, is_dropped, .. }) = self.spawned.remove(*task) else { continue };
+            // Before the attempt is dropped.
+            self.continue_span();
             return Poll::Ready(match finished.take() {
                 Some(finished) => Occurrence::Ended(*task, attempt, finished),
                 None if is_dropped => Occurrence::Stopped(*task),

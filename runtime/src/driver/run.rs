@@ -29,6 +29,7 @@ use crate::question::States;
 use crate::shared::{Journal, Progress, Shared, WaitingAttempts, Within};
 use crate::store::Stored;
 use crate::table::{BoxValue, Definition, Executable, Finished, Token};
+use crate::trace::Work;
 use crate::value::drop_refused;
 
 pub(super) struct Driver {
@@ -91,6 +92,8 @@ pub(super) struct Driver {
     /// Whether timers are polled before the nodes: nodes that are always ready would delay them without end.
     pub(super) clock_first: bool,
     pub(super) cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    /// What the spans around its attempts are about, if anything wants them.
+    pub(super) work: Option<Arc<Work>>,
 }
 
 pub(super) struct UnderWay {
@@ -165,6 +168,7 @@ impl Driver {
             }
         };
         if history.is_empty() {
+            self.begin_span();
             self.report(Report::Begin { emitted: started, limit }, None);
             self.watch_the_time();
             return Ok(());
@@ -250,7 +254,7 @@ impl Driver {
                     Poll::Pending => continue,
                 }
             } else {
-                poll_fn(|waker| self.poll_next(waker)).await
+                poll_fn(|waker| self.poll_waiting(waker)).await
             };
             if self.lag > 0
                 && !matches!(occurrence, Occurrence::Ended(_, _, Finished::Emitted { .. }))
@@ -300,6 +304,9 @@ impl Driver {
 
     async fn record_ending(&mut self, ending: Ending) -> Ending {
         let Some(journal) = self.shared.journal.clone().filter(|_| self.is_whole) else { return ending };
+        if self.shared.may_wait_for_started() {
+            self.release_span();
+        }
         if !matches!(ending, Ending::Halted(_))
             && let Err(halt) = self.shared.close_started().await
         {
@@ -332,6 +339,7 @@ impl Driver {
     fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
         // Before the occurrence is reported: until here the core does not know which nodes of the batch are done.
         self.take_batch_back();
+        self.continue_span();
         match occurrence {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
             Occurrence::Stopped(task) => self.report(Report::Stopped { task }, None),
@@ -426,6 +434,7 @@ impl Drop for Driver {
         {
             journal.catch_up_now();
         }
+        self.drop_span();
         for attempt in self.spawned.attempts() {
             attempt.requests().silence();
             attempt.own_task.abort();

@@ -25,12 +25,14 @@ use crate::around::{Call, Done, Next};
 use crate::clock::Clock;
 use crate::compile::{all_used, check_resources, check_resources_of};
 use crate::context::Context;
+use crate::meter;
 use crate::node::Node;
 use crate::node_info::NodeInfo;
 use crate::replacement::Replacement;
 use crate::shared::Env;
 use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
+use crate::trace::TraceContext;
 use crate::value::MaxSize;
 use crate::workflow::Workflow;
 
@@ -155,6 +157,14 @@ impl EngineBuilder {
         R: Future<Output = Done> + Send + 'static,
     {
         self.env.around.add(function);
+        self
+    }
+
+    /// Connects the spans of a run that follow a wait or a restart to the trace in which the run was started: what that says
+    /// of the span `graphweft.start` is recorded as the tag `traceparent`, unless [`Start::tag`](crate::Start::tag) has set one. See
+    /// [`TraceContext`], and the crate `graphweft-otel`, which has one for OpenTelemetry.
+    pub fn trace_context(mut self, context: impl TraceContext) -> Self {
+        self.env.trace_context = Some(Arc::new(context));
         self
     }
 
@@ -432,6 +442,7 @@ impl EngineBuilder {
         let env = Arc::new(env);
         check_called(&env, &called)?;
         check_mocks(&mocks, &workflows, &called)?;
+        meter::describe();
         Ok(Engine::new(Inner {
             env,
             workflows,

@@ -16,6 +16,7 @@ use super::signal_logs::SignalLogs;
 use super::snapshot_queue::SnapshotQueue;
 use super::versions::Versions;
 use crate::halt::Halt;
+use crate::meter;
 use crate::shared::{Env, Starter};
 use crate::store::{Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunKey, Store, StoreError};
 use crate::table::Definition;
@@ -100,7 +101,11 @@ impl Inner {
 
     /// See [`Store::append`].
     pub(super) async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
+        let (opened, closed) = batch.header.questions.counts();
         let appended = self.store.append(batch).await;
+        if let Ok(Appended::Done) = appended {
+            meter::questions_changed(opened, closed);
+        }
         self.env.feeds.notify();
         appended
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
+use tracing::Span;
 
 use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
@@ -12,6 +13,7 @@ use crate::core::TimeLimit;
 use crate::driver::{Ending, Job, Part, Prepared, RunSnapshot};
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::meter;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
@@ -32,7 +34,8 @@ impl Engine {
         let journal = Journal::new(header, owner, Arc::clone(store), clock.clone(), Arc::clone(feeds));
         let journal = Arc::new(self.with_snapshots(journal, start.snapshot.as_deref()));
         let is_new = start.history.is_empty() && start.snapshot.is_none();
-        let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
+        let shared = Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal));
+        let shared = Arc::new(shared.traced(&header.workflow, &header.tags, start.span));
         if !self.has_registered(definition) {
             // It could not be resumed here, so it stays in memory while it waits.
             shared.pulse.once_only(true);
@@ -182,6 +185,8 @@ pub(crate) struct Beginning {
     pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,
     /// Whether its nodes have started other runs before, or were about to.
     pub(crate) has_started_runs: bool,
+    /// The span in which it was started, if that was here and now.
+    pub(crate) span: Option<Span>,
 }
 
 struct Dropped {
@@ -192,15 +197,16 @@ struct Dropped {
 impl Dropped {
     fn over(mut self, live: &Live, ending: Ending) {
         let Some(journal) = self.journal.take() else { return };
-        let end = match ending {
-            Ending::Completed(output) => End::Completed(Some(output)),
-            Ending::Failed(failure) => End::Failed(failure),
-            Ending::Cancelled => End::Cancelled,
-            Ending::StartedOver(next) => End::StartedOver(next),
+        let (end, outcome) = match ending {
+            Ending::Completed(output) => (End::Completed(Some(output)), "completed"),
+            Ending::Failed(failure) => (End::Failed(failure), "failed"),
+            Ending::Cancelled => (End::Cancelled, "cancelled"),
+            Ending::StartedOver(next) => (End::StartedOver(next), "started_over"),
             // It was not begun, so this one continues.
             Ending::StartsOver(_) => return self.engine.halt(&journal, Halt::ShutDown),
             Ending::Halted(halt) => return self.engine.halt(&journal, halt),
         };
+        meter::run_ended(&journal.workflow, outcome);
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
         self.engine.0.remove_run(&journal.run_id);
         journal.set_progress(Progress::Over);

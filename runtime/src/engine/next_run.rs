@@ -13,6 +13,7 @@ use crate::core::NextRun;
 use crate::driver::{Ending, caught};
 use crate::event::{EventKind, Limit};
 use crate::halt::Halt;
+use crate::meter;
 use crate::shared::{Journal, Over};
 use crate::store::{NewRun, Record, RunHeader, StoreError, Stored};
 use crate::table::{BoxValue, Definition};
@@ -90,6 +91,7 @@ impl Engine {
                 return Err(halt);
             }
         };
+        meter::run_started(&definition.name);
         let time = header.created;
         let stored = |(seq, record)| Stored { seq, time, record };
         // With signals from the run before it there is something to fold.
@@ -103,6 +105,7 @@ impl Engine {
             history,
             new_graph: None,
             has_started_runs: false,
+            span: None,
         };
         let id = header.id.clone();
         let begun = match reservation {

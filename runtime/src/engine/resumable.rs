@@ -194,7 +194,7 @@ impl Past {
             field: error.path().to_string(),
             message: error.inner().to_string(),
         })?;
-        Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph, has_started_runs })
+        Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph, has_started_runs, span: None })
     }
 }
 

@@ -21,10 +21,12 @@ use crate::core::after;
 use crate::driver::caught;
 use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
+use crate::meter;
 use crate::node::Payload;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record, StartedBy, Tags};
 use crate::table::{BoxValue, Definition};
+use crate::trace::{self, TRACEPARENT};
 use crate::value::{self, Unrecordable, drop_refused};
 use crate::workflow::{Flow, Workflow};
 
@@ -317,7 +319,7 @@ impl<T> Start<T> {
 
     /// Makes every check, and adds the run to the store.
     pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
-        let Start { engine, id, state, tags, started_by, begins, not_later, what, .. } = self;
+        let Start { engine, id, state, mut tags, started_by, begins, not_later, what, .. } = self;
         let (definition, input) = what?;
         runtime::current()?;
         check_tags(&tags)?;
@@ -358,6 +360,13 @@ impl<T> Start<T> {
                 Found::Free(reservation) => break reservation,
             }
         };
+        let span = trace::start_span(&definition.name, &id);
+        if let Some(context) = &engine.0.env.trace_context
+            && !tags.contains_key(TRACEPARENT)
+            && let Some(traceparent) = context.of_span(&span)
+        {
+            tags.insert(TRACEPARENT.to_owned(), traceparent);
+        }
         let owner = engine.owner().await?;
         let graph = engine.graph_of(&definition);
         let limit = definition.limits.time_limit(begins.map_or_else(|| engine.0.env.clock.now(), |begins| begins.at));
@@ -387,7 +396,11 @@ impl<T> Start<T> {
         let created = engine.0.create(new).await;
         // From here the run is driven without another `.await`.
         undriven.done();
-        match created? {
+        let created = created?;
+        if let Created::New(_) = created {
+            meter::run_started(&definition.name);
+        }
+        match created {
             Created::New(header) if begins.is_some() => {
                 engine.keep();
                 Ok(Prepared::Later(Run::of_header(&engine, &header)))
@@ -403,6 +416,7 @@ impl<T> Start<T> {
                     snapshot: None,
                     new_graph: None,
                     has_started_runs: false,
+                    span: Some(span),
                 };
                 Ok(Prepared::New(reservation, engine.make_ready(&header, &definition, start, owner)?))
             }

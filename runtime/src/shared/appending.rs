@@ -12,6 +12,7 @@ use super::sent::{Batch, Derived, Sent};
 use super::succession::{Committed, Succession, commit};
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::meter;
 use crate::store::{Append, Record, RunStatus, Store};
 
 /// If a caller stops waiting for an append, the driver waits for it instead: answers take effect once it is done.
@@ -166,10 +167,19 @@ async fn append(
             Some(succession) => journal.upgrade().map(|journal| succession.next_run(&journal.desk, &batch)),
             None => None,
         };
+        let measured = meter::commit_begins();
         let result = commit(&*store, batch.clone(), begun).await;
+        measured(match &result {
+            Ok(Committed::Done(_)) => "done",
+            Ok(Committed::Conflict) => "conflict",
+            Ok(Committed::Refused(_)) => "refused",
+            Err(_) => "failed",
+        });
         let Some(journal) = journal.upgrade() else { return };
         match result {
             Ok(Committed::Done(over)) => {
+                let (opened, closed) = batch.header.questions.counts();
+                meter::questions_changed(opened, closed);
                 if let Some(over) = over {
                     journal.inner().over = Some(*over);
                 }

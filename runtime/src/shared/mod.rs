@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::ReusableBoxFuture;
+use tracing::Span;
 
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
@@ -48,10 +49,11 @@ pub(crate) use tree::below;
 use crate::around::{Around, Attempted, Call, CallKind};
 use crate::clock::Clock;
 use crate::core::Chance;
-use crate::event::EventKind;
+use crate::event::{EventKind, Tags};
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::state_write::StateWrite;
+use crate::trace::{self, RunFacts, TraceContext, Work};
 use crate::value::MaxSize;
 
 /// Anything that may be shared between nodes.
@@ -63,6 +65,8 @@ pub(crate) struct Env {
     pub(crate) replacements: HashMap<TypeId, Thing>,
     /// What is around every attempt.
     pub(crate) around: Around,
+    /// What connects later spans of a run to those of its start.
+    pub(crate) trace_context: Option<Arc<dyn TraceContext>>,
     /// How many attempts may be under way at once in all runs together; `None` is no limit.
     pub(crate) permits: Option<Arc<Semaphore>>,
     /// How many permits there are; 0 is no limit.
@@ -91,6 +95,7 @@ impl Default for Env {
             resources: HashMap::new(),
             replacements: HashMap::new(),
             around: Around::default(),
+            trace_context: None,
             permits: None,
             most: 0,
             max_nesting: 100,
@@ -182,6 +187,8 @@ pub(crate) struct Shared {
     under_way: OnceLock<Counted>,
     /// The starts of runs by its nodes, if there were any, in this process or before.
     starts: OnceLock<Counted>,
+    /// What its spans are about, if anything wants them.
+    pub(crate) work: Option<Arc<Work>>,
     /// What crates above this one keep of the run while it is in memory, by its type.
     companions: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
 }
@@ -211,13 +218,15 @@ pub(crate) struct Within {
     wrote: Mutex<Vec<StateWrite>>,
     /// The nodes of `[..]` around the node that has called the child.
     pub(crate) items_around: Option<Arc<[String]>>,
+    /// What the spans of the child are about.
+    pub(crate) work: Option<Arc<Work>>,
 }
 
 impl Within {
     /// The driver is at work. It takes over `moving`, which has counted for the child until now.
-    pub(crate) fn new(moving: Option<Moving>, items_around: Vec<String>) -> Self {
+    pub(crate) fn new(moving: Option<Moving>, items_around: Vec<String>, work: Option<Arc<Work>>) -> Self {
         let items_around = (!items_around.is_empty()).then(|| items_around.into());
-        Within { moving: Mutex::new(moving), wrote: Mutex::default(), items_around }
+        Within { moving: Mutex::new(moving), wrote: Mutex::default(), items_around, work }
     }
 
     pub(crate) fn moves(&self, run: &Arc<Shared>) {
@@ -257,6 +266,7 @@ impl Shared {
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
+            work: None,
             companions: Arc::default(),
         }
     }
@@ -272,12 +282,14 @@ impl Shared {
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
+            work: None,
             companions: Arc::default(),
         }
     }
 
-    /// For a workflow that a node runs by itself: nothing that happens inside it is recorded.
-    pub(crate) fn unrecorded(&self) -> Self {
+    /// For a workflow that a node runs by itself: nothing that happens inside it is recorded. `work`: what the spans of the node are
+    /// about.
+    pub(crate) fn unrecorded(&self, work: Option<Arc<Work>>) -> Self {
         let id = OnceLock::from(self.id().to_owned());
         Shared {
             id,
@@ -288,8 +300,19 @@ impl Shared {
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
+            work,
             companions: Arc::clone(&self.companions),
         }
+    }
+
+    /// Has spans made of it, if anything wants them. `start`: the span in which it was started, if that was here and now.
+    pub(crate) fn traced(mut self, workflow: &str, tags: &Tags, start: Option<Span>) -> Self {
+        if trace::is_wanted() {
+            let context = self.env.trace_context.as_ref();
+            let facts = RunFacts::new(self.id().to_owned(), workflow.to_owned(), tags, context);
+            self.work = Some(Work::run(facts, start));
+        }
+        self
     }
 
     /// The one `T` of this run in this process, made at its first use.
@@ -361,6 +384,11 @@ impl Shared {
             let _counted = tracker;
             attempt.await
         }
+    }
+
+    /// Whether its end may have to wait for runs that its nodes have started.
+    pub(crate) fn may_wait_for_started(&self) -> bool {
+        self.starts.get().is_some()
     }
 
     /// Resolves when all attempts with a task of their own are gone.

@@ -38,7 +38,7 @@ async fn the_driver_hears_that_an_attempt_was_dropped_when_nothing_of_it_is_left
         };
         let attempt = Attempt::new(Arc::clone(&run), At::Child("w/a".into()), 1, Arc::default(), None);
         let attempt = Arc::new(attempt);
-        let running = Running::new(AttemptBody::new(body), None, None, tracing::Span::none());
+        let running = Running::new(AttemptBody::new(body), None, None, None);
         let task = TaskId::default();
         lanes.begin_alone(Begun { task, running, attempt: Arc::clone(&attempt) });
         for _ in 0..polls {
