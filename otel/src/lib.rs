@@ -19,6 +19,17 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 /// no such header is passed over, with a warning.
 ///
 /// Needs a layer of [`tracing_opentelemetry`]; without one, nothing is recorded, and nothing is connected.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_otel::Resumed;
+///
+/// # graphweft::block_on(async {
+/// // Runs of this service end within minutes: each is one trace.
+/// let engine = Engine::builder().trace_context(Resumed::AsChild).build()?;
+/// # let _ = engine;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Resumed {
     /// A trace of its own, with a link to the start of the run. A run that waits for weeks is many short traces, each of which is

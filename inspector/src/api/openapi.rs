@@ -3,6 +3,7 @@
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use utoipa::OpenApi;
+use utoipa::openapi::{RefOr, Schema};
 
 use super::{actions, conversation, questions, runs, streams, values, workflows};
 use crate::view::{Kind, State};
@@ -61,7 +62,44 @@ struct Document;
 /// assert!(runs.components.is_some_and(|components| components.schemas.contains_key("Run")));
 /// ```
 pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi()
+    let mut document = Document::openapi();
+    let schemas = document.components.iter_mut().flat_map(|components| components.schemas.values_mut());
+    for description in schemas.filter_map(description_of) {
+        *description = without_examples(description);
+    }
+    document
+}
+
+/// The documentation of a type, whose examples are for those who write Rust.
+fn description_of(schema: &mut RefOr<Schema>) -> Option<&mut String> {
+    let RefOr::T(schema) = schema else { return None };
+    let description = match schema {
+        Schema::Object(object) => &mut object.description,
+        Schema::Array(array) => &mut array.description,
+        Schema::OneOf(one) => &mut one.description,
+        Schema::AllOf(all) => &mut all.description,
+        Schema::AnyOf(any) => &mut any.description,
+        _ => return None,
+    };
+    description.as_mut()
+}
+
+/// Without code, and without the paragraphs that end in a colon because of it.
+fn without_examples(text: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            is_code = !is_code;
+            while is_code && kept.pop_if(|line| line.is_empty()).is_some() {}
+            if is_code && kept.last().is_some_and(|line| line.ends_with(':')) {
+                while kept.pop_if(|line| !line.is_empty()).is_some() {}
+            }
+        } else if !(is_code || line.is_empty() && kept.last().is_none_or(|last| last.is_empty())) {
+            kept.push(line);
+        }
+    }
+    kept.join("\n").trim().to_owned()
 }
 
 /// The same as JSON text, as it is in the repository.
@@ -82,4 +120,17 @@ pub fn document_text() -> String {
 
 pub(super) async fn openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], document_text()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_has_no_code_and_no_sentence_that_leads_to_it() {
+        let text = "What it is.\nIn two lines.\n\nSo it is read:\n\n```\nlet a = 1;\n\nlet b = 2;\n```\n\nAnd more.\n\n```text\nx\n```";
+        assert_eq!(without_examples(text), "What it is.\nIn two lines.\n\nAnd more.");
+        let document = document_text();
+        assert!(!document.contains("```") && document.contains("\"description\""));
+    }
 }

@@ -13,6 +13,19 @@ use super::said::{Said, ToolCall, What, cut_json, cut_text};
 use crate::model::millis;
 
 /// What was said below a node: the calls of models and of the tools that they ask for, in the order of the events.
+///
+/// It is what `GET /api/runs/{id}/conversation` responds with, so a client in Rust reads it so:
+///
+/// ```
+/// use graphweft_inspector::view::Conversation;
+///
+/// let response = r#"{"path": "greet/greeter", "said": [
+///     {"seq": 4, "time": 1764150000000, "path": "greet/greeter/model:0", "type": "asked", "text": "Ada"}
+/// ]}"#;
+/// let conversation: Conversation = serde_json::from_str(response)?;
+/// assert_eq!(conversation.said[0].seq, 4); // the number of the event, for a link to this moment
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Conversation {
     /// The path of the node: an agent, or a node that runs one.

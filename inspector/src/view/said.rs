@@ -5,6 +5,16 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 /// Something that was said in a conversation.
+///
+/// ```
+/// use graphweft_inspector::view::{Said, SaidWhat};
+///
+/// let said: Said = serde_json::from_str(
+///     r#"{"seq": 4, "time": 1764150000000, "path": "greet/greeter/model:0", "type": "asked", "text": "Ada"}"#,
+/// )?;
+/// assert_eq!(said.what, SaidWhat::Asked { text: "Ada".into(), cut: false });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Said {
     /// The number of the event.
@@ -20,6 +30,23 @@ pub struct Said {
 
 /// What was said. Texts and values are cut after 4 kB; `cut` says so, and a value is its text then. The whole is among the values of the
 /// path.
+///
+/// A line for each, as a terminal would show it:
+///
+/// ```
+/// use graphweft_inspector::view::SaidWhat;
+///
+/// fn line(what: &SaidWhat) -> String {
+///     match what {
+///         SaidWhat::Asked { text, .. } => format!("> {text}"),
+///         SaidWhat::Replied { model, text, calls, .. } => format!("{model}: {text} ({} calls)", calls.len()),
+///         _ => "..".into(),
+///     }
+/// }
+///
+/// let asked = SaidWhat::Asked { text: "Ada".into(), cut: false };
+/// assert_eq!(line(&asked), "> Ada");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = SaidWhat)]
@@ -125,6 +152,15 @@ pub enum What {
 }
 
 /// A tool call, as a model asks for it.
+///
+/// ```
+/// use graphweft_inspector::view::ToolCall;
+///
+/// let call: ToolCall = serde_json::from_str(r#"{"tool": "refund", "arguments": {"cents": 900}}"#)?;
+/// assert_eq!(call.arguments["cents"], 900);
+/// assert!(!call.cut); // these are all of the arguments
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ToolCall {
     /// The name of the tool, as the model wrote it.

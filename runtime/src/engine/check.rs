@@ -57,6 +57,29 @@ pub struct Check {
 }
 
 /// A version of a workflow, and the unfinished runs that fit it.
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// mod v1 {
+///     use graphweft::prelude::*;
+///     #[node]
+///     pub async fn pack(order: u32) -> u32 { order }
+///     workflow! { pub ship(u32) -> u32 { START => pack; } }
+/// }
+/// #[node]
+/// async fn weigh(order: u32) -> u32 { order }
+/// workflow! { pub ship(u32) -> u32 { START => weigh => v1::pack; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<ship>().register_earlier::<v1::ship>().build()?;
+/// let check = engine.check().await?;
+/// let [newest, earlier] = &check.versions[..] else { panic!("there are two") };
+/// assert!(newest.is_newest && !earlier.is_newest);
+/// assert!(earlier.version.ends_with("v1::ship"));
+/// assert!(earlier.runs.is_empty()); // so it is not needed any more
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckedVersion {
