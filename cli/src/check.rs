@@ -53,7 +53,9 @@ fn version_as_lines(version: &CheckedVersion) -> Vec<String> {
         return vec![format!("{runs_of} version `{version}`, and new ones begin on it")];
     }
     if runs.is_empty() {
-        return vec![format!("{runs_of} version `{version}`: it is not needed any more")];
+        return vec![format!(
+            "{runs_of} version `{version}`: only retries and forks of runs that have ended would need it"
+        )];
     }
     let mut lines = vec![format!("{runs_of} version `{version}`:")];
     lines.extend(runs.iter().map(|run| format!("    {run}")));

@@ -97,8 +97,8 @@ pub enum Fault {
     #[error("dropped before the end of an `at_most_once` attempt, which may have had its effect")]
     Dropped,
     /// An attempt ended, and its output or its error cannot be recorded: it is too large or too deep, or its type cannot be
-    /// written as JSON. The same attempt would end so again: no retry policy repeats it. A retry of the run does, unless the
-    /// attempt may run at most once.
+    /// written as JSON. With such an output the same attempt would end so again: no retry policy repeats it, and a retry of the run
+    /// does unless the attempt may run at most once. With such an error it has failed as with any other.
     #[error("{message}{}", if *at_most_once { "; the attempt has ended, may have had its effect, and is not repeated" } else { "" })]
     Unrecordable {
         /// The problem, with the size and the limit for a value that is too large.

@@ -104,7 +104,7 @@ pub enum RunError {
     NoVersionFits {
         /// The workflow.
         workflow: String,
-        /// Each version, the newest first: the path of its type, and what does not fit.
+        /// Each version, the newest and then the earlier ones as they were registered: the path of its type, and what does not fit.
         versions: Vec<(String, String)>,
     },
     /// The run's workflow is not registered with this engine. The run is not lost: a program that registers it resumes

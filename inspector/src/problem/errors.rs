@@ -128,6 +128,7 @@ impl From<ForkError> for Problem {
             ForkError::InvalidId { .. } | ForkError::ReservedId { .. } => {
                 Problem::new(BAD, "invalid_id", detail).at("id")
             }
+            ForkError::NotBegun { .. } => Problem::new(CONFLICT, "fork_not_begun", detail),
             ForkError::IdTaken { .. } => Problem::new(CONFLICT, "id_taken", detail).at("id"),
             ForkError::Run(error) => error.clone().into(),
             ForkError::Store(error) => error.clone().into(),

@@ -90,16 +90,21 @@ struct Call {
 }
 
 impl Conversations {
-    /// Adds the next event of the run. Returns what was said by it.
+    /// Adds the next event of the run. Returns what was said by it, but for the [calls that were not made](super::SaidWhat::NotCalled): those are
+    /// known at the end of a node, and belong behind its replies.
     pub fn apply(&mut self, event: &Event) -> &[Said] {
         if let EventKind::RunRetried { voids, .. } = &event.kind {
             self.forget(voids);
             return &[];
         }
         let path = event.path.as_str();
-        if matches!(event.kind, EventKind::NodeCompleted { .. } | EventKind::NodeFailed { .. })
-            && let Some(talk) = self.by_path.get_mut(path)
-        {
+        let is_over = match &event.kind {
+            EventKind::NodeCompleted { .. } => true,
+            // The next attempt makes the calls that are left.
+            EventKind::NodeFailed { then, .. } => !matches!(then, AfterFailure::RetryAt { .. }),
+            _ => false,
+        };
+        if is_over && let Some(talk) = self.by_path.get_mut(path) {
             // The node is over, and with it the calls that were not made. It may be a tool of another one.
             talk.leave_calls(event, u64::MAX);
         }
@@ -165,6 +170,17 @@ impl Conversations {
                 let Some((agent, _)) = around.rsplit_once('/') else { return &[] };
                 let ((answer, cut), by) = (cut_json(answer), by.clone());
                 self.say(agent, around, event, |tool| What::PersonAnswered { tool, answer, cut, by })
+            }
+            EventKind::AnswerRejected { .. } => {
+                // The question is open again, as if nothing had been said.
+                let talk = around.rsplit_once('/').and_then(|(agent, _)| self.by_path.get_mut(agent));
+                if let Some(talk) = talk {
+                    let is_answer = |said: &Said| said.path == path && matches!(said.what, What::PersonAnswered { .. });
+                    if let Some(at) = talk.said.iter().rposition(is_answer) {
+                        talk.said.remove(at);
+                    }
+                }
+                &[]
             }
             _ => &[],
         }

@@ -29,7 +29,7 @@ pub struct Said {
 }
 
 /// What was said. Texts and values are cut after 4 kB; `cut` says so, and a value is its text then. The whole is among the values of the
-/// path.
+/// path, but for a prompt: its first 4 kB are what is recorded.
 ///
 /// A line for each, as a terminal would show it:
 ///

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use graphweft::json;
 use graphweft::prelude::*;
 use graphweft_agents::{Agent, AgentError, Message, ModelError, Models, Scripted, Tool};
-use graphweft_inspector::view::{Conversations, RunView, What};
+use graphweft_inspector::view::{Conversations, RunView, SaidWhat, What};
 
 #[value]
 struct Refund {
@@ -141,6 +141,65 @@ async fn snapshots_of_a_conversation_that_is_refused_and_fails_and_is_retried() 
     let (agent, said) = after.split_once('\n').unwrap();
     assert_eq!((agent, said.lines().count()), ("desk/clerk", 1), "{after}");
     assert!(said.contains("the script is over"), "{after}");
+}
+
+/// What an event has become, with everything else as it was.
+fn other(event: &graphweft::Event, kind: graphweft::Json) -> graphweft::Event {
+    let mut json = serde_json::to_value(event).unwrap();
+    let fields = json.as_object_mut().unwrap();
+    fields.retain(|name, _| ["version", "run_id", "seq", "time", "path"].contains(&name.as_str()));
+    fields.extend(kind.as_object().unwrap().clone());
+    serde_json::from_value(json).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_the_type_refuses_was_not_given() {
+    let pays = Scripted::calls([("pay", json!({ "cents": 9, "order": "7" }))]);
+    let engine = engine(model(vec![pays]));
+    let run = engine.start::<desk>("Ada".into()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    run.answer("approve", "approve").await.unwrap();
+    run.outcome().await.unwrap();
+
+    let history = engine.history("run").await.unwrap().unwrap();
+    let answered = history.iter().position(|event| matches!(event.kind, EventKind::Answered { .. })).unwrap();
+    let mut conversations = Conversations::default();
+    for event in &history[..=answered] {
+        conversations.apply(event);
+    }
+    let is_answer = |what: &SaidWhat| matches!(what, SaidWhat::PersonAnswered { .. });
+    let answers =
+        |conversations: &Conversations| conversations.all()[0].said.iter().filter(|said| is_answer(&said.what)).count();
+    assert_eq!(answers(&conversations), 1);
+    let rejected = json!({ "type": "answer_rejected", "field": ".", "message": "it is no approval" });
+    conversations.apply(&other(&history[answered], rejected));
+    assert_eq!(answers(&conversations), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_left_for_the_next_attempt_at_the_agent() {
+    let calls = Scripted::calls([("pay", json!({ "cents": 9, "order": "7" }))]);
+    let engine = engine(model(vec![calls]));
+    let run = engine.start::<desk>("Ada".into()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    run.cancel().await.unwrap();
+
+    let history = engine.history("run").await.unwrap().unwrap();
+    let replied =
+        history.iter().position(|event| event.path.starts_with("desk/clerk/") && event.kind.name() == "node_completed");
+    let replied = &history[..=replied.unwrap()];
+    let failed = |then: graphweft::Json| {
+        let mut conversations = Conversations::default();
+        for event in replied {
+            conversations.apply(event);
+        }
+        let agent = replied.iter().find(|event| event.path == "desk/clerk").unwrap();
+        let kind = json!({ "type": "node_failed", "attempt": 1, "cause": { "chain": ["too slow"] }, "then": then });
+        conversations.apply(&other(agent, kind));
+        text(&conversations).contains("not_called")
+    };
+    assert!(!failed(json!({ "retry_at": { "time": 1_764_150_000_000_u64 } })));
+    assert!(failed(json!("fails")));
 }
 
 /// A view says which of its things are model calls.

@@ -125,6 +125,11 @@ pub(super) enum Attempted<T, E> {
         chain: Vec<String>,
         retryable: Retryable,
     },
+    /// An error that cannot be recorded: the attempt has failed as with any error, but its caller gets the fault.
+    Unrecordable {
+        fault: Fault,
+        retryable: Retryable,
+    },
     Fault(Fault),
 }
 
@@ -139,7 +144,7 @@ impl<T: Send, E: Send> around::Attempted for Attempted<T, E> {
         match self {
             Attempted::Output { .. } => None,
             Attempted::Error { chain, .. } => Some(chain.join(": ")),
-            Attempted::Fault(fault) => Some(fault.to_string()),
+            Attempted::Unrecordable { fault, .. } | Attempted::Fault(fault) => Some(fault.to_string()),
         }
     }
 }
@@ -165,7 +170,7 @@ pub(super) fn failed<T, E: Send + 'static, F: FormOf<E>>(
 ) -> Attempted<T, F::Error<E>> {
     match F::written(error, words, max) {
         Ok(Written { error, chain, json }) => Attempted::Error { error, json, chain, retryable },
-        Err(problem) => Attempted::Fault(Fault::unrecordable("error", problem)),
+        Err(problem) => Attempted::Unrecordable { fault: Fault::unrecordable("error", problem), retryable },
     }
 }
 
@@ -423,6 +428,9 @@ impl Asked {
                 }
                 Attempted::Error { error, json, chain, retryable } => {
                     (ChildError::Error(error), Cause { chain, fault: None }, json, retryable)
+                }
+                Attempted::Unrecordable { fault, retryable } => {
+                    (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)
                 }
                 Attempted::Fault(fault) => {
                     let fault = if self.options.at_most_once { fault.at_most_once() } else { fault };

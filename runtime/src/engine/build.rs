@@ -309,7 +309,7 @@ impl EngineBuilder {
 
     /// Registers an earlier version of a workflow, so that the runs of it that have not ended continue under its own graph and code,
     /// while new runs begin on the one of [`register`](Self::register). Both versions have the same name, each in a module
-    /// of its own; nodes that are the same in both are written once. There may be several, in any order.
+    /// of its own; nodes that are the same in both are written once. There may be several; the later ones first, since the first that fits is taken.
     ///
     /// Versions are distinguished by their graphs: the nodes, how they are wired, and the types of their values
     /// ([`Engine::run_graph`]). A nested workflow is a part of the graph around it, and needs no registration. What
@@ -368,14 +368,14 @@ impl EngineBuilder {
     ///
     /// | | version |
     /// | --- | --- |
-    /// | a run that continues, also by a retry or a fork | The one with the graph of its last records. If there is none, the first whose graph its records fit, the newest first, as if that were the only one; if there is none either, it is refused with [`RunError::NoVersionFits`](crate::RunError::NoVersionFits). |
-    /// | a new run: [`start::<checkout>`](Engine::start), [`start_json`](Engine::start_json), a fork before event 1, the next run of one that starts over | The newest. The last two stay with their own version if the newest does not read their input without loss. |
+    /// | a run that continues, also by a retry or a fork | The one with the graph of its last records. If there is none, the first whose graph its records fit, of the newest and then the earlier ones as they were registered, as if that were the only one; if there is none either, it is refused with [`RunError::NoVersionFits`](crate::RunError::NoVersionFits). |
+    /// | a new run: [`start::<checkout>`](Engine::start), [`start_json`](Engine::start_json), a fork before event 1, the next run of one that starts over | The newest. The last two stay with their own version if the newest does not read their input without loss, or has to be given keys of the state that they do not have. A fork that is requested where the workflow is not registered always does. |
     /// | [`start::<v1::checkout>`](Engine::start), also by a node of an earlier version | The one that is named. |
     /// | [`get_run_of::<v1::checkout>`](Engine::get_run_of) | Any: runs are found by the name of the workflow. An output that is not that of the named version is [`RunError::OutputMismatch`](crate::RunError::OutputMismatch). |
     /// | [`graph`](Engine::graph), [`required_state`](Engine::required_state) | The newest. [`run_graph`](Engine::run_graph) has that of a run. |
     /// | [`mock`](Self::mock) | All that have this node. Nodes of the same name in two modules are two. |
     ///
-    /// [`Engine::check`] counts the unfinished runs of each version: one that has none is not needed any more.
+    /// [`Engine::check`] counts the unfinished runs of each version: one that has none is needed only to retry or fork runs that have ended.
     ///
     /// [`build`](Self::build) returns [`BuildError::NoNewestVersion`] if no workflow of this name is registered by `register`, and
     /// [`BuildError::SameGraph`] if two versions have the same graph.

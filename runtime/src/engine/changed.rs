@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::inner::Engine;
 use super::voided::voided;
@@ -200,6 +200,18 @@ pub(super) fn check_input(definition: &Definition, input: &Json) -> Result<(), H
                 .to_string(),
         ],
     })
+}
+
+/// Whether a new run can begin with this recorded input and state.
+pub(super) fn check_beginning(definition: &Definition, input: &Json, state: &Map<String, Json>) -> Result<(), Halt> {
+    check_input(definition, input)?;
+    let missing = definition.missing_keys(state);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = format!("it has to be given `{}` at its start", missing.join("`, `"));
+    let change = Change { node: definition.name.clone(), what };
+    Err(Halt::GraphChanged { workflow: definition.name.clone(), changes: vec![change.to_string()] })
 }
 
 /// Whether an input equals the recorded one, after the current type has rewritten the recorded one.

@@ -52,7 +52,7 @@ pub struct Check {
     /// Unfinished runs of workflows that are not registered, with the name of the workflow.
     pub unregistered: Vec<(String, String)>,
     /// The registered versions of each workflow that has
-    /// [several](crate::EngineBuilder::register_earlier), the newest first, with the runs that would continue under them.
+    /// [several](crate::EngineBuilder::register_earlier), the newest and then the earlier ones as they were registered, with the runs that would continue under them.
     pub versions: Vec<CheckedVersion>,
 }
 
@@ -77,7 +77,7 @@ pub struct Check {
 /// let [newest, earlier] = &check.versions[..] else { panic!("there are two") };
 /// assert!(newest.is_newest && !earlier.is_newest);
 /// assert!(earlier.version.ends_with("v1::ship"));
-/// assert!(earlier.runs.is_empty()); // so it is not needed any more
+/// assert!(earlier.runs.is_empty()); // so only retries and forks need it
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Engine {
     /// assert!(check.refused.is_empty() && check.unregistered.is_empty());
     /// // An earlier version that no run needs can be removed from the program.
     /// for unneeded in check.versions.iter().filter(|version| !version.is_newest && version.runs.is_empty()) {
-    ///     println!("`{}` is not needed any more", unneeded.version);
+    ///     println!("no unfinished run needs `{}`", unneeded.version);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```

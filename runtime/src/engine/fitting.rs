@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   graph of the last records     is that of a version       -> that one, whatever comes of it
-//!                                 of none                    -> the first that fits the records, the newest first
+//!                                 of none                    -> the first that fits the records: the newest, then the earlier ones
 //!                                 of none, and none fits     -> refused, with what does not fit under each
 //! ```
 
@@ -106,9 +106,15 @@ impl<'v> Candidates<'v> {
         Candidates { is_sure: left.len() == 1, left, workflow: versions.name(), refused: Vec::new() }
     }
 
-    /// For a run that is new. A single version is not checked.
-    pub(super) fn of_new(versions: &'v Versions) -> Self {
-        let left = newest_last(versions);
+    /// For a run that is new, with the input of one that ended under this graph: the newest, and then that one's. A single version is
+    /// not checked.
+    pub(super) fn of_new(versions: &'v Versions, graph: u64) -> Self {
+        let mut left = newest_last(versions);
+        // Behind the newest, which stays the last.
+        let earlier = left.len() - 1;
+        if let Some(own) = left[..earlier].iter().position(|version| version.graph() == graph) {
+            left[own..earlier].rotate_left(1);
+        }
         Candidates { is_sure: left.len() == 1, left, workflow: versions.name(), refused: Vec::new() }
     }
 

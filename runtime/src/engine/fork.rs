@@ -4,9 +4,9 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
-use super::changed::check_input;
+use super::changed::check_beginning;
 use super::error::{invalid_length, is_reserved};
 use super::fitting::Candidates;
 use super::inner::Engine;
@@ -71,6 +71,17 @@ pub enum ForkError {
         /// The id.
         id: String,
     },
+    /// The run is itself a fork that no engine has begun, of a fork that none has begun, and so on.
+    #[error(
+        "run `{run}` is a fork of a fork of a fork .., none of which has begun, since no engine with the workflow is there; \
+         start one, or fork `{origin}`"
+    )]
+    NotBegun {
+        /// The run.
+        run: String,
+        /// The first run of the chain, which is no such fork.
+        origin: String,
+    },
     /// The id for the new run is taken.
     #[error("there is a run `{id}` already; choose another id")]
     IdTaken {
@@ -132,7 +143,8 @@ impl Engine {
     ///
     /// If the workflow is not registered here, the fork is requested: the new run is recorded, and an engine that knows the workflow
     /// carries it out, as it is by then: one that lives at once, and otherwise the next one that [recovers](Self::recover). If it
-    /// cannot run there, that one reports it, as of any run that it cannot resume.
+    /// cannot run there, that one reports it, as of any run that it cannot resume. An engine without a store has no other engine
+    /// beside it, so there the workflow has to be [registered](crate::EngineBuilder::register), also where a start needs no registration.
     ///
     /// Awaiting it returns a [`ForkError`] if there is no such run or event, if the id is taken, or if the new run
     /// cannot run in this process.
@@ -155,13 +167,10 @@ impl Engine {
         history: &[Stored],
         at: u64,
     ) -> Result<&'v Version, Halt> {
-        let input = match history.first().map(|first| &first.record.kind) {
-            Some(EventKind::RunStarted { input, .. }) if at == 1 => Some(input),
-            _ => None,
-        };
+        let beginning = beginning(history).filter(|_| at == 1);
         let copied = &history[..usize::try_from(at).unwrap_or(usize::MAX).min(history.len())];
-        let mut candidates = match input {
-            Some(_) => Candidates::of_new(versions),
+        let mut candidates = match beginning {
+            Some(_) => Candidates::of_new(versions, header.graph),
             None => Candidates::under(versions, header.graph),
         };
         loop {
@@ -170,8 +179,8 @@ impl Engine {
             if candidates.is_sure {
                 return Ok(version);
             }
-            let checked = match input {
-                Some(input) => check_input(definition, input),
+            let checked = match beginning {
+                Some((input, state)) => check_beginning(definition, input, state),
                 None => match self.fork_of(header, definition, history, at).await {
                     Ok(forked) => self.check_with(header, definition, copied, forked).await,
                     Err(halt) => Err(halt),
@@ -244,6 +253,14 @@ impl Fork {
         let before = RunHeader { graph: graph_before(&history, at).unwrap_or(old.graph), ..old.clone() };
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let Some(versions) = engine.0.workflows.get(&old.workflow) else {
+            let store = &engine.0.store;
+            if store.is_volatile() && !store.is_shared() {
+                // No other engine will ever see it.
+                return Err(not_registered(&old).into());
+            }
+            if let Some(origin) = engine.origin_of_requests(&old).await? {
+                return Err(ForkError::NotBegun { run, origin });
+            }
             let mut copied = history;
             copied.truncate(usize::try_from(at).unwrap_or(usize::MAX));
             return match engine.request_fork(&before, copied, id.clone()).await? {
@@ -261,6 +278,9 @@ impl Fork {
         let header = RunHeader { graph: recorded_under, ..before };
         // The records that led to the end of the old run, or would have, are voided, so that it can end otherwise.
         let forked = engine.fork_of(&header, definition, &history, at).await.map_err(RunError::from)?;
+        if let Some((input, state)) = beginning(&history).filter(|_| at == 1) {
+            check_beginning(definition, input, state).map_err(RunError::from)?;
+        }
         let mut history = history;
         history.truncate(usize::try_from(at).unwrap_or(usize::MAX));
         let now = engine.0.env.clock.now();
@@ -271,9 +291,6 @@ impl Fork {
         let records = history.iter().map(|stored| stored.record.clone()).collect();
         // Every check comes before the new run is created.
         let past = engine.past(&header, definition, history).await.map_err(RunError::from)?;
-        if at == 1 {
-            check_input(definition, past.input()).map_err(RunError::from)?;
-        }
         engine.check_past(&header, definition, past.clone()).map_err(RunError::from)?;
         let reservation = match engine.0.runs.reserve(&id) {
             Found::Free(reservation) => reservation,
@@ -322,6 +339,14 @@ impl IntoFuture for Fork {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.fork())
+    }
+}
+
+/// The input and the state that a run was started with.
+fn beginning(history: &[Stored]) -> Option<(&Json, &Map<String, Json>)> {
+    match &history.first()?.record.kind {
+        EventKind::RunStarted { input, state, .. } => Some((input, state)),
+        _ => None,
     }
 }
 

@@ -10,6 +10,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -20,6 +21,9 @@ use super::set_back::by_the_clock_of;
 use crate::halt::Halt;
 use crate::store::{Created, NewRun, Record, RunHeader, StoreError, Stored};
 use crate::table::Definition;
+
+/// How many forks of each other may have been requested.
+const LONGEST_CHAIN: usize = 16;
 
 impl Engine {
     /// Creates a fork that an engine with the workflow carries out. `header`: that of the old run, with the graph of the records
@@ -54,6 +58,19 @@ impl Engine {
         self.0.create(new).await.map(Some)
     }
 
+    /// The first run of a chain of forks that ends with this one, if it is as long as it may be and none of its forks has begun. What a
+    /// fork voids depends on the run before it in the chain.
+    pub(super) async fn origin_of_requests(&self, run: &RunHeader) -> Result<Option<String>, StoreError> {
+        let mut run = run.clone();
+        for _ in 0..LONGEST_CHAIN {
+            // The request is its last record.
+            let Some((origin, _)) = run.forked_from.take_if(|(_, at)| *at + 1 == run.records) else { return Ok(None) };
+            let Some(origin) = self.0.store.header(&origin).await? else { return Ok(None) };
+            run = origin;
+        }
+        Ok(Some(run.id))
+    }
+
     /// The record with which a requested fork begins, as one that is made now by an engine with the workflow.
     ///
     /// Boxed, since the old run may be such a fork as well.
@@ -69,7 +86,7 @@ impl Engine {
         async move {
             let at = copied.len() as u64;
             let origin = match &header.forked_from {
-                Some((origin, _)) => self.origin(origin, copied).await?,
+                Some((origin, _)) => self.origin(origin, header.created, copied).await?,
                 None => None,
             };
             let (origin, history) = match origin {
@@ -82,12 +99,21 @@ impl Engine {
         .boxed()
     }
 
-    /// The run with this id and its records, if it begins with these records: another one may have the id by now.
-    async fn origin(&self, id: &str, copied: &[Stored]) -> Result<Option<(RunHeader, Vec<Stored>)>, Halt> {
+    /// The run with this id and its records, if a fork that was requested at this time has copied these records of it: another one
+    /// may have the id by now.
+    async fn origin(
+        &self,
+        id: &str,
+        requested: SystemTime,
+        copied: &[Stored],
+    ) -> Result<Option<(RunHeader, Vec<Stored>)>, Halt> {
         let Some(origin) = self.0.store.header(id).await.map_err(Halt::Store)? else { return Ok(None) };
         let history = self.0.store.read(origin.key, 0, usize::MAX).await.map_err(Halt::Store)?;
-        let is_same = history.len() >= copied.len()
-            && history.iter().zip(copied).all(|(stored, copied)| stored.record == copied.record);
+        let mut as_copied = history.clone();
+        as_copied.truncate(copied.len());
+        by_the_clock_of(requested, &mut as_copied);
+        let is_same = as_copied.len() == copied.len()
+            && as_copied.iter().zip(copied).all(|(stored, copied)| stored.record == copied.record);
         Ok(is_same.then_some((origin, history)))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::changed::check_input;
+use super::changed::check_beginning;
 use super::inner::Engine;
 use super::live::{Beginning, Undriven};
 use super::runs::{Found, Reservation};
@@ -132,9 +132,7 @@ impl Engine {
     ) -> &'d Arc<Definition> {
         let newest = self.newest(&now.name).filter(|newest| !Arc::ptr_eq(newest, now) && self.has_registered(now));
         let begins = |newest: &&Arc<Definition>| {
-            newest.missing_keys(state).is_empty()
-                && check_resources(&self.0.env, newest).is_ok()
-                && check_input(newest, input).is_ok()
+            check_resources(&self.0.env, newest).is_ok() && check_beginning(newest, input, state).is_ok()
         };
         newest.filter(begins).unwrap_or(now)
     }

@@ -178,10 +178,6 @@ impl Past {
         Some(((input, state, limit), history))
     }
 
-    pub(super) fn input(&self) -> &Json {
-        &self.input
-    }
-
     /// Takes the last record.
     pub(super) fn pop(&mut self) -> Option<Stored> {
         self.history.pop()

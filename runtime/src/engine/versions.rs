@@ -41,7 +41,7 @@ impl Versions {
         Versions { newest, earlier: Vec::new() }
     }
 
-    /// All of them, the newest first.
+    /// All of them: the newest, then the earlier ones as they were registered.
     pub(super) fn all(&self) -> impl Iterator<Item = &Version> {
         std::iter::once(&self.newest).chain(&self.earlier)
     }

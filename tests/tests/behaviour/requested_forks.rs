@@ -72,11 +72,12 @@ fn failed() -> OnDisk {
 }
 
 /// The next process with the workflow, and what comes of a run there.
-fn carried_out(disk: &OnDisk, id: &'static str) -> (Result<Json, RunError>, Vec<Event>) {
+fn carried_out(disk: &OnDisk, id: &str) -> (Result<Json, RunError>, Vec<Event>) {
+    let id = id.to_owned();
     disk.process::<work, _, _>(|engine| async move {
         engine.recover().await.unwrap();
-        let run = engine.get_run(id).await.unwrap().expect("it was forked");
-        (soon(run.result()).await, history(&engine, id).await)
+        let run = engine.get_run(&id).await.unwrap().expect("it was forked");
+        (soon(run.result()).await, history(&engine, &id).await)
     })
 }
 
@@ -166,6 +167,37 @@ fn a_fork_of_a_requested_fork_is_carried_out_too() {
     });
     let (result, _) = carried_out(&disk, "again");
     assert_eq!(result.unwrap(), json!(40));
+}
+
+#[test]
+fn a_chain_of_requested_forks_has_a_limit_and_all_in_it_are_carried_out() {
+    let disk = failed();
+    let last = without_code(&disk, |engine| async move {
+        let (mut last, mut count) = ("run".to_owned(), 0);
+        loop {
+            match engine.fork(&last).id(format!("fork {count}")).await {
+                Ok(fork) => (last, count) = (fork.id().to_string(), count + 1),
+                Err(error) => {
+                    let named = ForkError::NotBegun { run: last.clone(), origin: "run".to_owned() };
+                    assert_eq!((count, error), (16, named));
+                    return last;
+                }
+            }
+        }
+    });
+    assert_eq!(carried_out(&disk, &last).0.unwrap(), json!(40));
+}
+
+#[test]
+fn a_fork_in_memory_without_the_workflow_is_refused() {
+    life(async {
+        let engine = Engine::builder().resource(Journal::default()).build().unwrap();
+        let run = engine.start::<work>(7).id("run").await.unwrap();
+        run.result().await.unwrap_err();
+        let error = engine.fork("run").id("fork").await.unwrap_err();
+        assert!(matches!(error, ForkError::Run(RunError::NotRegistered { .. })), "{error}");
+        assert!(engine.get_run("fork").await.unwrap().is_none());
+    });
 }
 
 #[test]

@@ -426,6 +426,35 @@ async fn overlong_child(once: bool, ctx: &Context) -> Result<String, Fault> {
 
 workflow! { asks_too_much(bool) -> String { START => overlong_child; } }
 
+/// Fails twice with an error that is too large to be recorded.
+#[node]
+async fn wordy(#[resource] journal: &Journal) -> Result<u32, String> {
+    journal.note("called");
+    if journal.count("called") < 3 { Err("x".repeat(20_000)) } else { Ok(7) }
+}
+
+#[node]
+async fn wordy_child(once: bool, ctx: &Context) -> u32 {
+    let call = ctx.call::<wordy>(()).retry(RetryPolicy::with_max_attempts(3).initial_delay(Duration::ZERO));
+    let given = if once { call.at_most_once().await } else { call.await };
+    given.unwrap_or_default()
+}
+
+workflow! { hears_too_much(bool) -> u32 { START => wordy_child; } }
+
+/// An attempt that returns an error has ended with it, whether its words fit into a record or not.
+#[tokio::test]
+async fn a_child_whose_error_cannot_be_recorded_is_called_again_as_its_policy_says() {
+    for once in [false, true] {
+        let journal = Journal::default();
+        let builder = Engine::builder().resource(journal.clone()).register::<hears_too_much>();
+        let engine = builder.max_value_size(10_000).build().unwrap();
+        let run = engine.start::<hears_too_much>(once).await.unwrap();
+        assert_eq!(soon(run.result()).await.unwrap(), 7);
+        assert_eq!(journal.count("called"), 3);
+    }
+}
+
 #[tokio::test]
 async fn a_child_whose_output_cannot_be_recorded_is_called_once_and_again_by_a_retry_of_the_run_if_it_may_be() {
     for (once, calls) in [(false, 2), (true, 1)] {

@@ -390,9 +390,9 @@ async fn a_fork_stays_with_the_version_of_the_run_and_one_of_the_input_begins_on
     assert_eq!(answered(&anew, 1u64).await, "v2 paid 13");
     engine.shutdown().await;
 
-    // The newest does not take the input.
+    // The newest does not take the input. The other one does, but it is not the one of the run.
     let builder = Engine::builder().store(store).register::<v3::refund>();
-    let engine = builder.register_earlier::<v1::refund>().build().unwrap();
+    let engine = builder.register_earlier::<v2::refund>().register_earlier::<v1::refund>().build().unwrap();
     let anew = engine.fork("x").before(1).await.unwrap();
     assert!(matches!(soon(anew.outcome()).await.unwrap(), Outcome::Waiting(_)));
     assert_eq!(answered(&anew, true).await, "v1 paid 11");
