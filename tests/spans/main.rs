@@ -32,9 +32,13 @@ workflow! { pub buy(String) -> u32 { START => price => pay; } }
 async fn until_waiting<T: graphweft::Payload>(run: &Run<T>) {
     assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
     // Another thread may be about to end them.
-    while !seen::open_of_run(run.id()).is_empty() {
+    for _ in 0..10_000 {
+        if seen::open_of_run(run.id()).is_empty() {
+            return;
+        }
         tokio::task::yield_now().await;
     }
+    panic!("open while it waits: {:#?}", seen::open_of_run(run.id()));
 }
 
 #[tokio::test]
@@ -315,4 +319,69 @@ async fn what_is_cancelled_has_no_span_left() {
         "start hanging > run hanging > node hang > step hang: dropped",
     ];
     assert_eq!(seen::of_run("hangs"), expected);
+}
+
+#[node]
+async fn buy_for(n: u32, ctx: &Context) -> u32 {
+    ctx.call_as("inner", decided {}, n).await.unwrap_or_default()
+}
+
+workflow! { pub bought(u32) -> u32 { START => buy_for; } }
+
+#[tokio::test]
+async fn no_span_is_open_while_a_called_workflow_waits() {
+    seen::watch();
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<bought>(7).id("calls").await.unwrap();
+    until_waiting(&run).await;
+    let around = "start bought > run bought > node buy_for";
+    let expected = [
+        "start bought".to_owned(),
+        "start bought > run bought: waiting".to_owned(),
+        format!("{around}: waiting"),
+        format!("{around} > node inner: waiting"),
+        format!("{around} > node inner > node decide: waiting"),
+        format!("{around} > node inner > node decide > mine"),
+        format!("{around} > node inner > node decide > node approve: waiting"),
+    ];
+    assert_eq!(seen::of_run("calls"), expected);
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
+    let after = seen::of_run("calls").split_off(expected.len());
+    let around = "run bought > node buy_for";
+    let expected = [
+        "run bought: completed".to_owned(),
+        format!("{around}: completed"),
+        format!("{around} > node inner: completed"),
+        format!("{around} > node inner > node decide: completed"),
+        format!("{around} > node inner > node decide > node approve: completed"),
+        format!("{around} > node inner > node decide > step note: completed"),
+    ];
+    assert_eq!(after, expected);
+}
+
+#[node(timeout = "20ms")]
+async fn reply_soon(n: u32, ctx: &Context) -> u32 {
+    if ctx.ask::<bool>("soon", "Now?").await { n } else { 0 }
+}
+
+workflow! { pub hurried(u32) -> u32 { START => reply_soon; } }
+
+#[tokio::test]
+async fn a_node_that_fails_while_it_waits_has_a_span_that_says_so() {
+    seen::watch();
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<hurried>(7).id("hurries").await.unwrap();
+    while let Outcome::Waiting(_) = run.outcome().await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(run.outcome().await, Ok(Outcome::Failed(_))));
+    let expected = [
+        "start hurried",
+        "start hurried > run hurried: waiting",
+        "start hurried > run hurried > node reply_soon: waiting",
+        "run hurried: failed",
+        "run hurried > node reply_soon: failed",
+    ];
+    assert_eq!(seen::of_run("hurries"), expected);
 }

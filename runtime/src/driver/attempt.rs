@@ -233,6 +233,9 @@ impl<T: Attempted> Running<'_, T> {
             }
             polled
         });
+        if let Some(traced) = traced {
+            traced.was_polled();
+        }
         polled.unwrap_or_else(|fault| Poll::Ready(T::from(fault)))
     }
 

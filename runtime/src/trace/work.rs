@@ -293,6 +293,11 @@ impl Traced {
         Some(piece)
     }
 
+    /// After it was polled: the driver of a graph has begun, and holds a piece by itself while it works.
+    pub(crate) fn was_polled(&mut self) {
+        self.around = None;
+    }
+
     /// The present piece, if it is open.
     pub(crate) fn open(&self) -> Option<Arc<Piece>> {
         self.work.state().open.upgrade()
@@ -304,6 +309,8 @@ impl Traced {
     }
 
     pub(crate) fn end(&mut self, outcome: SpanOutcome) {
+        // It may have failed while it waited, as at its time limit.
+        let _open = matches!(outcome, SpanOutcome::Failed(_)).then(|| self.work.piece());
         self.work.end(Some(outcome));
         self.around = None;
     }
