@@ -2,7 +2,8 @@
 
 mod seen;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphweft::TraceContext;
@@ -31,14 +32,18 @@ workflow! { pub buy(String) -> u32 { START => price => pay; } }
 
 async fn until_waiting<T: graphweft::Payload>(run: &Run<T>) {
     assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+    until_none_is_open(run.id()).await;
+}
+
+async fn until_none_is_open(run: &str) {
     // Another thread may be about to end them.
     for _ in 0..10_000 {
-        if seen::open_of_run(run.id()).is_empty() {
+        if seen::open_of_run(run).is_empty() {
             return;
         }
         tokio::task::yield_now().await;
     }
-    panic!("open while it waits: {:#?}", seen::open_of_run(run.id()));
+    panic!("still open: {:#?}", seen::open_of_run(run));
 }
 
 #[tokio::test]
@@ -384,4 +389,52 @@ async fn a_node_that_fails_while_it_waits_has_a_span_that_says_so() {
         "run hurried > node reply_soon: failed",
     ];
     assert_eq!(seen::of_run("hurries"), expected);
+}
+
+workflow! { pub approving(u32) -> u32 { START => approve; } }
+
+async fn both_end_as_without_spans(builder: graphweft::EngineBuilder, id: &str) {
+    let engine = builder.build().unwrap();
+    let run = engine.start::<approving>(7).id(id).await.unwrap();
+    assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))), "{id}");
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7, "{id}");
+    let engine = Engine::builder().build().unwrap();
+    assert_eq!(engine.start::<buy>("a lamp".into()).id(id).await.unwrap().result().await.unwrap(), 48, "{id}");
+}
+
+#[tokio::test]
+async fn a_subscriber_that_panics_changes_nothing_in_a_run() {
+    seen::watch();
+    for function in ["on_new_span", "on_record", "on_enter", "on_exit", "on_close"] {
+        both_end_as_without_spans(Engine::builder(), &format!("panics in {function}")).await;
+    }
+}
+
+/// Panics in all its functions.
+struct Panicking;
+
+impl TraceContext for Panicking {
+    fn of_span(&self, _: &Span) -> Option<String> {
+        panic!("in of_span")
+    }
+
+    fn begin(&self, _: &Span, _: &str) {
+        panic!("in begin")
+    }
+
+    fn resume(&self, _: &Span, _: &str) {
+        panic!("in resume")
+    }
+}
+
+#[tokio::test]
+async fn a_trace_context_that_panics_changes_nothing_in_a_run() {
+    seen::watch();
+    both_end_as_without_spans(Engine::builder().trace_context(Panicking), "with a context that panics").await;
+    let engine = Engine::builder().trace_context(Panicking).build().unwrap();
+    let run = engine.start::<approving>(7).tag("traceparent", "mine").await.unwrap();
+    assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
 }

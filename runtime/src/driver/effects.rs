@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 
 use super::attempt::Running;
-use super::catch::caught;
 use super::event_codec::{Given, OfRequests, derived_record, encode};
 use super::inputs::RetainedInput;
 use super::run::{Driver, UnderWay};
@@ -13,6 +12,7 @@ use super::timers::Timer;
 use crate::around::CallKind;
 use crate::attempt::{At, Attempt, Beat};
 use crate::context::Context;
+use crate::catch::caught;
 use crate::core::{
     Admission, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId, TimeLimit,
     Wanted, Writes, after, is_retryable,

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::task::{Context as Waker, Poll};
 
 use super::attempt::Advanced;
-use super::catch::caught;
 use super::lanes::Ended;
 use super::run::{Driver, Occurrence, UnderWay};
 use super::spawned::Spawned;
+use crate::catch::caught;
 use crate::core::TaskId;
 
 impl Driver {

@@ -2,6 +2,8 @@
 
 use tracing::Span;
 
+use super::guarded::GuardedSpan;
+
 /// The tag of a run with the trace that it was started in.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
@@ -50,4 +52,9 @@ pub trait TraceContext: Send + Sync + 'static {
     /// that follows a wait or a restart, before it is entered. The text may be anything that a program has set as the tag
     /// `traceparent`.
     fn resume(&self, span: &Span, recorded: &str);
+}
+
+/// What is recorded of the trace that a run is started in.
+pub(crate) fn traceparent(context: &dyn TraceContext, start: &GuardedSpan) -> Option<String> {
+    start.with(|start| context.of_span(start)).flatten()
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tracing::{Id, Span};
 
 use super::facts::RunFacts;
+use super::guarded::{GuardedSpan, Inside};
 use super::span::{attempt_span, run_span};
 use crate::around::CallKind;
 
@@ -14,7 +15,7 @@ pub(super) type Describe = dyn Fn(Option<Id>) -> Span + Send + Sync;
 enum What {
     Run {
         /// The span in which it was started, until it begins.
-        start: Mutex<Option<Span>>,
+        start: Mutex<Option<GuardedSpan>>,
     },
     Attempt {
         kind: CallKind,
@@ -50,7 +51,7 @@ struct State {
 /// A piece of work: its span is open as long as this is held.
 pub(crate) struct Piece {
     // Before the one around it is dropped.
-    span: Span,
+    span: GuardedSpan,
     /// If it has a span of its own, and not that of the piece around it.
     outcome: Option<OnceLock<SpanOutcome>>,
     around: Option<Arc<Piece>>,
@@ -84,8 +85,12 @@ impl SpanOutcome {
 }
 
 impl Piece {
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
+    pub(crate) fn enter(&self) -> Inside<'_> {
+        self.span.enter()
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&Span)) {
+        self.span.with(change);
     }
 
     fn ends(&self, outcome: SpanOutcome) {
@@ -99,14 +104,13 @@ impl Piece {
 impl Drop for Piece {
     fn drop(&mut self) {
         let Some(outcome) = &self.outcome else { return };
-        match outcome.get() {
-            None => self.span.record("graphweft.outcome", "waiting"),
-            Some(outcome) => self.span.record("graphweft.outcome", outcome.name()),
-        };
-        if let Some(SpanOutcome::Failed(message)) = outcome.get() {
-            self.span.record("otel.status_code", "ERROR");
-            self.span.record("otel.status_description", &**message);
-        }
+        self.span.with(|span| {
+            span.record("graphweft.outcome", outcome.get().map_or("waiting", SpanOutcome::name));
+            if let Some(SpanOutcome::Failed(message)) = outcome.get() {
+                span.record("otel.status_code", "ERROR");
+                span.record("otel.status_description", &**message);
+            }
+        });
     }
 }
 
@@ -116,7 +120,7 @@ impl Work {
     }
 
     /// A run. `start`: the span in which it was started, if that was here and now.
-    pub(crate) fn run(facts: RunFacts, start: Option<Span>) -> Arc<Self> {
+    pub(crate) fn run(facts: RunFacts, start: Option<GuardedSpan>) -> Arc<Self> {
         Work::new(What::Run { start: Mutex::new(start) }, Some(Arc::new(facts)), None)
     }
 
@@ -181,8 +185,10 @@ impl Work {
                 let start = start.lock().unwrap_or_else(PoisonError::into_inner).take();
                 self.run_span(start)
             }
-            What::Attempt { kind, path, number } => attempt_span(parent(), *kind, self.facts.as_deref(), path, *number),
-            What::Cover(describe) => describe(parent()),
+            What::Attempt { kind, path, number } => {
+                GuardedSpan::of(|| attempt_span(parent(), *kind, self.facts.as_deref(), path, *number))
+            }
+            What::Cover(describe) => GuardedSpan::of(|| describe(parent())),
         };
         match (&around, span.is_disabled()) {
             // What is inside it belongs to the next span outwards that is wanted.
@@ -194,16 +200,15 @@ impl Work {
         }
     }
 
-    fn run_span(&self, start: Option<Span>) -> Span {
-        let Some(facts) = &self.facts else { return Span::none() };
-        if let Some(start) = start {
-            return match facts.is_connected() {
-                // Not by `tracing`, where a span stays open as long as one inside it: after a crash, the start would be missing.
-                true => facts.begin(run_span(None, facts)),
-                false => run_span(start.id().or_else(|| Span::current().id()), facts),
-            };
+    fn run_span(&self, start: Option<GuardedSpan>) -> GuardedSpan {
+        let Some(facts) = &self.facts else { return GuardedSpan::none() };
+        let current = || Span::current().id();
+        match start {
+            // Not by `tracing`, where a span stays open as long as one inside it: after a crash, the start would be missing.
+            Some(_) if facts.is_connected() => facts.begin(GuardedSpan::of(|| run_span(None, facts))),
+            Some(start) => GuardedSpan::of(|| run_span(start.id().or_else(current), facts)),
+            None => facts.resume(GuardedSpan::of(|| run_span(current(), facts))),
         }
-        facts.resume(run_span(Span::current().id(), facts))
     }
 
     /// It works: its span is open until it [pauses](Self::pause) or [ends](Self::end).
@@ -240,7 +245,7 @@ impl Work {
         drop(replaced);
     }
 
-    /// Its end was noticed.
+    /// Its end was noticed, or will not be.
     pub(crate) fn forget_outer(&self) {
         let outer = self.state().outer.take();
         drop(outer);
