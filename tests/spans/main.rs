@@ -438,3 +438,46 @@ async fn a_trace_context_that_panics_changes_nothing_in_a_run() {
     run.answer("approve", true).await.unwrap();
     assert_eq!(run.result().await.unwrap(), 7);
 }
+
+/// Reads no text. Counts how often it is asked, and what else is called.
+#[derive(Clone, Default)]
+struct Reads(Arc<[AtomicUsize; 2]>);
+
+impl TraceContext for Reads {
+    fn of_span(&self, _: &Span) -> Option<String> {
+        None
+    }
+
+    fn is_readable(&self, _: &str) -> bool {
+        self.0[0].fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    fn begin(&self, _: &Span, _: &str) {
+        self.0[1].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn resume(&self, _: &Span, _: &str) {
+        self.0[1].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_trace_that_cannot_be_read_leaves_the_run_in_that_of_its_start() {
+    seen::watch();
+    let reads = Reads::default();
+    let engine = Engine::builder().trace_context(reads.clone()).build().unwrap();
+    let run = engine.start::<approving>(7).id("unreadable").tag("traceparent", "mine").await.unwrap();
+    until_waiting(&run).await;
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
+    let expected = [
+        "start approving",
+        "start approving > run approving: waiting",
+        "start approving > run approving > node approve: waiting",
+        "run approving: completed",
+        "run approving > node approve: completed",
+    ];
+    assert_eq!(seen::of_run("unreadable"), expected);
+    assert_eq!(reads.0.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 0]);
+}

@@ -45,12 +45,19 @@ pub trait TraceContext: Send + Sync + 'static {
     fn of_span(&self, span: &Span) -> Option<String>;
 
     /// Makes a span a child of what was recorded at the start of its run. Called for the first span `graphweft.run` after
+    /// Whether spans can be connected to this text, which may be anything that a program has set as the tag `traceparent`. If not, the
+    /// functions below are not called, and the spans of the run are as without the tag. Called once for each run that begins or is
+    /// resumed in a process. The default is `true`.
+    fn is_readable(&self, recorded: &str) -> bool {
+        let _ = recorded;
+        true
+    }
+
     /// `graphweft.start`, before it is entered.
     fn begin(&self, span: &Span, recorded: &str);
 
     /// Connects a span to what was recorded at the start of its run: as a link, or as a child. Called for each span `graphweft.run`
-    /// that follows a wait or a restart, before it is entered. The text may be anything that a program has set as the tag
-    /// `traceparent`.
+    /// that follows a wait or a restart, before it is entered.
     fn resume(&self, span: &Span, recorded: &str);
 }
 

@@ -21,6 +21,7 @@ pub(crate) struct RunFacts {
 impl RunFacts {
     pub(crate) fn new(id: String, workflow: String, tags: &Tags, context: Option<&Arc<dyn TraceContext>>) -> Self {
         let recorded = context.cloned().zip(tags.get(TRACEPARENT).cloned());
+        let recorded = recorded.filter(|(context, text)| caught(|| context.is_readable(text)).unwrap_or_default());
         RunFacts { id, workflow, tags: written(tags), recorded }
     }
 
