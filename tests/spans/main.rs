@@ -481,3 +481,27 @@ async fn a_trace_that_cannot_be_read_leaves_the_run_in_that_of_its_start() {
     assert_eq!(seen::of_run("unreadable"), expected);
     assert_eq!(reads.0.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 0]);
 }
+
+/// Gives a text of this length.
+struct Long(usize);
+
+impl TraceContext for Long {
+    fn of_span(&self, _: &Span) -> Option<String> {
+        Some("x".repeat(self.0))
+    }
+
+    fn begin(&self, _: &Span, _: &str) {}
+
+    fn resume(&self, _: &Span, _: &str) {}
+}
+
+#[tokio::test]
+async fn a_trace_that_is_too_long_for_a_tag_is_not_recorded() {
+    seen::watch();
+    for (length, is_recorded) in [(256, true), (257, false)] {
+        let engine = Engine::builder().trace_context(Long(length)).build().unwrap();
+        let run = engine.start::<buy>("a lamp".into()).await.unwrap();
+        run.result().await.unwrap();
+        assert_eq!(run.info().await.unwrap().tags.contains_key("traceparent"), is_recorded, "{length}");
+    }
+}

@@ -363,7 +363,8 @@ impl<T> Start<T> {
         let span = trace::start_span(&definition.name, &id);
         if let Some(context) = &engine.0.env.trace_context
             && !tags.contains_key(TRACEPARENT)
-            && let Some(traceparent) = context.of_span(&span)
+            && let Some(traceparent) = trace::traceparent(&**context, &span)
+            && traceparent.len() <= MAX_TAG_VALUE
         {
             tags.insert(TRACEPARENT.to_owned(), traceparent);
         }

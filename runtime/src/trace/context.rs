@@ -41,7 +41,8 @@ pub(crate) const TRACEPARENT: &str = "traceparent";
 /// ```
 pub trait TraceContext: Send + Sync + 'static {
     /// The place of a span in its trace, in the form of the [W3C header `traceparent`](https://www.w3.org/TR/trace-context/). `None` if
-    /// it has none. Called when a run is started, with the span `graphweft.start`; the result is recorded as the tag `traceparent`.
+    /// it has none. Called when a run is started, with the span `graphweft.start`; the result is recorded as the tag `traceparent`, unless
+    /// it is longer than the 256 bytes that the value of a tag may have. It is not one of the 16 tags that a program may set.
     fn of_span(&self, span: &Span) -> Option<String>;
 
     /// Makes a span a child of what was recorded at the start of its run. Called for the first span `graphweft.run` after
