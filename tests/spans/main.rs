@@ -505,3 +505,36 @@ async fn a_trace_that_is_too_long_for_a_tag_is_not_recorded() {
         assert_eq!(run.info().await.unwrap().tags.contains_key("traceparent"), is_recorded, "{length}");
     }
 }
+
+/// As a task of the program could have them for long.
+static KEPT: Mutex<Vec<Context>> = Mutex::new(Vec::new());
+
+#[node]
+async fn keep(n: u32, ctx: &Context) -> u32 {
+    KEPT.lock().unwrap().push(ctx.clone());
+    ctx.step("hang", std::future::pending::<Result<u32, String>>).error_as_text().await.unwrap_or(n)
+}
+
+workflow! { pub keeping(u32) -> u32 { START => parts => [keep] => sum; } }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_context_that_is_kept_leaves_no_span_open() {
+    seen::watch();
+    for items in [1, 3] {
+        for is_cancelled in [true, false] {
+            let engine = Engine::builder().build().unwrap();
+            let id = format!("keeps-{items}-{is_cancelled}");
+            let run = engine.start::<keeping>(items).id(&*id).await.unwrap();
+            while seen::of_run(&id).len() < 3 + 2 * items as usize {
+                tokio::task::yield_now().await;
+            }
+            if is_cancelled {
+                run.cancel().await.unwrap();
+                assert!(matches!(run.outcome().await.unwrap(), Outcome::Cancelled));
+            } else {
+                engine.shutdown().await;
+            }
+            until_none_is_open(&id).await;
+        }
+    }
+}

@@ -95,7 +95,10 @@ impl Driver {
             self.continue_span();
             return Poll::Ready(match finished.take() {
                 Some(finished) => Occurrence::Ended(*task, attempt, finished),
-                None if is_dropped => Occurrence::Stopped(*task),
+                None if is_dropped => {
+                    attempt.end_noticed();
+                    Occurrence::Stopped(*task)
+                }
                 None => Occurrence::ShutDown,
             });
         }

@@ -435,7 +435,9 @@ impl Drop for Driver {
             journal.catch_up_now();
         }
         self.drop_span();
+        self.alone.iter().chain(&self.ready).for_each(|under_way| under_way.attempt.end_noticed());
         for attempt in self.spawned.attempts() {
+            attempt.end_noticed();
             attempt.requests().silence();
             attempt.own_task.abort();
         }

@@ -45,7 +45,6 @@ pub trait TraceContext: Send + Sync + 'static {
     /// it is longer than the 256 bytes that the value of a tag may have. It is not one of the 16 tags that a program may set.
     fn of_span(&self, span: &Span) -> Option<String>;
 
-    /// Makes a span a child of what was recorded at the start of its run. Called for the first span `graphweft.run` after
     /// Whether spans can be connected to this text, which may be anything that a program has set as the tag `traceparent`. If not, the
     /// functions below are not called, and the spans of the run are as without the tag. Called once for each run that begins or is
     /// resumed in a process. The default is `true`.
@@ -54,6 +53,7 @@ pub trait TraceContext: Send + Sync + 'static {
         true
     }
 
+    /// Makes a span a child of what was recorded at the start of its run. Called for the first span `graphweft.run` after
     /// `graphweft.start`, before it is entered.
     fn begin(&self, span: &Span, recorded: &str);
 

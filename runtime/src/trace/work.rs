@@ -44,8 +44,22 @@ struct State {
     left: Option<Arc<Piece>>,
     /// After the end of a node: the piece around it, until the driver has noticed the end.
     outer: Option<Arc<Piece>>,
+    /// It has ended: it takes nothing from a child any more. The program may have it much longer, by a context.
+    is_over: bool,
+    /// The driver has noticed its end, or will not.
+    is_noticed: bool,
     /// What children, by the prefixes of their paths, are in.
     covers: Vec<(String, Arc<Work>)>,
+}
+
+impl State {
+    fn leave(&mut self, piece: &Arc<Piece>) -> Option<Arc<Piece>> {
+        if self.is_over { None } else { self.left.replace(Arc::clone(piece)) }
+    }
+
+    fn leave_outer(&mut self, piece: &Arc<Piece>) -> Option<Arc<Piece>> {
+        if self.is_noticed { None } else { self.outer.replace(Arc::clone(piece)) }
+    }
 }
 
 /// A piece of work: its span is open as long as this is held.
@@ -247,7 +261,11 @@ impl Work {
 
     /// Its end was noticed, or will not be.
     pub(crate) fn forget_outer(&self) {
-        let outer = self.state().outer.take();
+        let outer = {
+            let mut state = self.state();
+            state.is_noticed = true;
+            state.outer.take()
+        };
         drop(outer);
     }
 
@@ -255,6 +273,7 @@ impl Work {
     pub(crate) fn end(&self, outcome: Option<SpanOutcome>) {
         let (open, held, left) = {
             let mut state = self.state();
+            state.is_over = true;
             (state.open.upgrade(), state.held.take(), state.left.take())
         };
         let Some(open) = open else { return };
@@ -264,8 +283,8 @@ impl Work {
         if let (Some(around), Some(piece)) = (&self.around, &open.around) {
             // A node may be polled by another task than the driver: the driver takes what this very node has left.
             let replaced = match self.what {
-                What::Attempt { kind: CallKind::Node, .. } => self.state().outer.replace(Arc::clone(piece)),
-                _ => around.state().left.replace(Arc::clone(piece)),
+                What::Attempt { kind: CallKind::Node, .. } => self.state().leave_outer(piece),
+                _ => around.state().leave(piece),
             };
             drop(replaced);
         }
