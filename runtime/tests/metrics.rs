@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphweft::prelude::*;
+use graphweft::store::MemoryStore;
 use metrics::LocalRecorderGuard;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use tokio::sync::Notify;
@@ -118,4 +120,73 @@ async fn an_attempt_is_queued_until_it_has_a_permit() {
     MAY_END.notify_one();
     assert_eq!(run.result().await.unwrap(), 14);
     assert_eq!(measured.of("graphweft.attempts.queued "), 0.0);
+}
+
+static LIVES: AtomicUsize = AtomicUsize::new(0);
+
+/// Asks with another text in each process, and hangs in the first.
+#[node]
+async fn ask_again(n: u32, ctx: &Context) -> u32 {
+    let life = LIVES.fetch_add(1, Ordering::Relaxed);
+    let hang = async || {
+        if life == 0 {
+            std::future::pending::<()>().await;
+        }
+        Ok::<_, String>(())
+    };
+    let (answer, hung) = tokio::join!(ctx.ask::<bool>("go", format!("Go, in life {life}?")), ctx.step("hang", hang));
+    if answer && hung.is_ok() { n } else { 0 }
+}
+
+workflow! { pub asked_again(u32) -> u32 { START => ask_again; } }
+
+#[tokio::test]
+async fn a_question_that_is_asked_again_is_opened_once() {
+    let mut measured = Measured::from_here_on();
+    let store = MemoryStore::new();
+    let first = Engine::builder().store(store.clone()).build().unwrap();
+    let run = first.start::<asked_again>(7).id("a-run").await.unwrap();
+    while run.questions().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    first.shutdown().await;
+    let second = Engine::builder().store(store).register::<asked_again>().build().unwrap();
+    second.recover().await.unwrap();
+    let run = second.get_run_of::<asked_again>("a-run").await.unwrap().unwrap();
+    let Outcome::Waiting(questions) = run.outcome().await.unwrap() else { panic!("it asks") };
+    assert_eq!(questions[0].prompt, "Go, in life 1?");
+    run.answer("go", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
+    assert_eq!(measured.of("graphweft.questions.opened "), 1.0);
+    assert_eq!(measured.of("graphweft.questions.closed "), 1.0);
+}
+
+#[tokio::test]
+async fn a_fork_is_a_run_that_was_started() {
+    let mut measured = Measured::from_here_on();
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).register::<approved>().build().unwrap();
+    let run = engine.start::<approved>(10).id("a-run").await.unwrap();
+    assert!(run.result().await.is_err());
+    assert!(engine.fork("a-run").before(1).await.unwrap().result().await.is_err());
+    assert_eq!(measured.of("graphweft.runs.started workflow=approved"), 2.0);
+    assert_eq!(measured.of("graphweft.runs.ended workflow=approved outcome=failed"), 2.0);
+    // A program without the workflow has it begun by others.
+    Engine::builder().store(store).build().unwrap().fork("a-run").before(1).await.unwrap();
+    assert_eq!(measured.of("graphweft.runs.started workflow=approved"), 3.0);
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_by_a_program_without_its_workflow_has_ended() {
+    let mut measured = Measured::from_here_on();
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).build().unwrap();
+    let run = engine.start::<approved>(7).id("a-run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    engine.shutdown().await;
+    let other = Engine::builder().store(store).build().unwrap();
+    other.cancel("a-run").await.unwrap();
+    assert_eq!(measured.of("graphweft.runs.ended workflow=approved outcome=cancelled"), 1.0);
+    assert_eq!(measured.of("graphweft.questions.opened "), 1.0);
+    assert_eq!(measured.of("graphweft.questions.closed "), 1.0);
 }
