@@ -12,6 +12,9 @@ pub(crate) const TRACEPARENT: &str = "traceparent";
 ///
 /// graphweft knows spans only by `tracing`, which has no text for them that another process would understand. This has.
 ///
+/// Its functions must not block: they are called by the tasks that drive runs, and [`begin`](Self::begin) and [`resume`](Self::resume) under
+/// a lock that every node of the run waits for. A panic in one of them is the same as if it had done nothing.
+///
 /// ```
 /// use graphweft::prelude::*;
 /// use graphweft::TraceContext;
