@@ -175,7 +175,8 @@ impl Work {
         covers.max_by_key(|(around, _)| around.len()).map_or_else(|| Arc::clone(self), |(_, cover)| Arc::clone(cover))
     }
 
-    /// Nothing of a subscriber runs under this lock, except that it makes a span.
+    /// Under this lock, and those of what is around, a subscriber makes a span and a `TraceContext` connects it. Neither may block. Spans
+    /// are entered, recorded to and ended without it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
