@@ -48,27 +48,27 @@ impl TraceContext for Resumed {
         place.is_valid().then(|| traceparent::written(&place))
     }
 
+    fn is_readable(&self, recorded: &str) -> bool {
+        let is_readable = traceparent::read(recorded).is_some();
+        if !is_readable {
+            tracing::warn!(traceparent = recorded, "a trace that a run was started in cannot be read");
+        }
+        is_readable
+    }
+
     fn begin(&self, span: &Span, recorded: &str) {
-        if let Some(place) = place(recorded) {
+        if let Some(place) = traceparent::read(recorded) {
             is_child(span, place);
         }
     }
 
     fn resume(&self, span: &Span, recorded: &str) {
-        match (self, place(recorded)) {
+        match (self, traceparent::read(recorded)) {
             (Resumed::AsLink, Some(place)) => span.add_link(place),
             (Resumed::AsChild, Some(place)) => is_child(span, place),
             (_, None) => {}
         }
     }
-}
-
-fn place(recorded: &str) -> Option<SpanContext> {
-    let place = traceparent::read(recorded);
-    if place.is_none() {
-        tracing::warn!(traceparent = recorded, "a trace that a run was started in cannot be read");
-    }
-    place
 }
 
 fn is_child(span: &Span, place: SpanContext) {

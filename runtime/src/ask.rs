@@ -15,9 +15,9 @@ use serde_json::Value as Json;
 pub use wait::Wait;
 pub use within::{Elapsed, Within};
 
+use crate::catch::caught;
 use crate::context::Context;
 use crate::core::after;
-use crate::driver::caught;
 use crate::event::{EventKind, whole};
 use crate::fault::{Fault, Never};
 use crate::lazy::Lazy;

@@ -8,6 +8,7 @@ mod ask;
 mod asked;
 mod attempt;
 mod block_on;
+mod catch;
 mod child;
 mod clock;
 mod collectors;

@@ -24,7 +24,7 @@ const FLOORS: &[&[&str]] = &[
         "sync",
         "value",
     ],
-    &["around", "core", "event", "fingerprint", "node_facts", "node_info"],
+    &["around", "catch", "core", "event", "fingerprint", "node_facts", "node_info"],
     &["asked", "trace"],
     &["draft", "meter", "store"],
     &["halt", "state"],

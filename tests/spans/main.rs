@@ -2,7 +2,8 @@
 
 mod seen;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphweft::TraceContext;
@@ -31,10 +32,18 @@ workflow! { pub buy(String) -> u32 { START => price => pay; } }
 
 async fn until_waiting<T: graphweft::Payload>(run: &Run<T>) {
     assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+    until_none_is_open(run.id()).await;
+}
+
+async fn until_none_is_open(run: &str) {
     // Another thread may be about to end them.
-    while !seen::open_of_run(run.id()).is_empty() {
+    for _ in 0..10_000 {
+        if seen::open_of_run(run).is_empty() {
+            return;
+        }
         tokio::task::yield_now().await;
     }
+    panic!("still open: {:#?}", seen::open_of_run(run));
 }
 
 #[tokio::test]
@@ -315,4 +324,231 @@ async fn what_is_cancelled_has_no_span_left() {
         "start hanging > run hanging > node hang > step hang: dropped",
     ];
     assert_eq!(seen::of_run("hangs"), expected);
+}
+
+#[node]
+async fn buy_for(n: u32, ctx: &Context) -> u32 {
+    ctx.call_as("inner", decided {}, n).await.unwrap_or_default()
+}
+
+workflow! { pub bought(u32) -> u32 { START => buy_for; } }
+
+#[tokio::test]
+async fn no_span_is_open_while_a_called_workflow_waits() {
+    seen::watch();
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<bought>(7).id("calls").await.unwrap();
+    until_waiting(&run).await;
+    let around = "start bought > run bought > node buy_for";
+    let expected = [
+        "start bought".to_owned(),
+        "start bought > run bought: waiting".to_owned(),
+        format!("{around}: waiting"),
+        format!("{around} > node inner: waiting"),
+        format!("{around} > node inner > node decide: waiting"),
+        format!("{around} > node inner > node decide > mine"),
+        format!("{around} > node inner > node decide > node approve: waiting"),
+    ];
+    assert_eq!(seen::of_run("calls"), expected);
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
+    let after = seen::of_run("calls").split_off(expected.len());
+    let around = "run bought > node buy_for";
+    let expected = [
+        "run bought: completed".to_owned(),
+        format!("{around}: completed"),
+        format!("{around} > node inner: completed"),
+        format!("{around} > node inner > node decide: completed"),
+        format!("{around} > node inner > node decide > node approve: completed"),
+        format!("{around} > node inner > node decide > step note: completed"),
+    ];
+    assert_eq!(after, expected);
+}
+
+#[node(timeout = "20ms")]
+async fn reply_soon(n: u32, ctx: &Context) -> u32 {
+    if ctx.ask::<bool>("soon", "Now?").await { n } else { 0 }
+}
+
+workflow! { pub hurried(u32) -> u32 { START => reply_soon; } }
+
+#[tokio::test]
+async fn a_node_that_fails_while_it_waits_has_a_span_that_says_so() {
+    seen::watch();
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<hurried>(7).id("hurries").await.unwrap();
+    while let Outcome::Waiting(_) = run.outcome().await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(run.outcome().await, Ok(Outcome::Failed(_))));
+    let expected = [
+        "start hurried",
+        "start hurried > run hurried: waiting",
+        "start hurried > run hurried > node reply_soon: waiting",
+        "run hurried: failed",
+        "run hurried > node reply_soon: failed",
+    ];
+    assert_eq!(seen::of_run("hurries"), expected);
+}
+
+workflow! { pub approving(u32) -> u32 { START => approve; } }
+
+async fn both_end_as_without_spans(builder: graphweft::EngineBuilder, id: &str) {
+    let engine = builder.build().unwrap();
+    let run = engine.start::<approving>(7).id(id).await.unwrap();
+    assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))), "{id}");
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7, "{id}");
+    let engine = Engine::builder().build().unwrap();
+    assert_eq!(engine.start::<buy>("a lamp".into()).id(id).await.unwrap().result().await.unwrap(), 48, "{id}");
+}
+
+#[tokio::test]
+async fn a_subscriber_that_panics_changes_nothing_in_a_run() {
+    seen::watch();
+    for function in ["on_new_span", "on_record", "on_enter", "on_exit", "on_close"] {
+        both_end_as_without_spans(Engine::builder(), &format!("panics in {function}")).await;
+    }
+}
+
+/// Panics in all its functions.
+struct Panicking;
+
+impl TraceContext for Panicking {
+    fn of_span(&self, _: &Span) -> Option<String> {
+        panic!("in of_span")
+    }
+
+    fn begin(&self, _: &Span, _: &str) {
+        panic!("in begin")
+    }
+
+    fn resume(&self, _: &Span, _: &str) {
+        panic!("in resume")
+    }
+}
+
+#[tokio::test]
+async fn a_trace_context_that_panics_changes_nothing_in_a_run() {
+    seen::watch();
+    both_end_as_without_spans(Engine::builder().trace_context(Panicking), "with a context that panics").await;
+    let engine = Engine::builder().trace_context(Panicking).build().unwrap();
+    let run = engine.start::<approving>(7).tag("traceparent", "mine").await.unwrap();
+    assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
+}
+
+/// Reads no text. Counts how often it is asked, and what else is called.
+#[derive(Clone, Default)]
+struct Reads(Arc<[AtomicUsize; 2]>);
+
+impl TraceContext for Reads {
+    fn of_span(&self, _: &Span) -> Option<String> {
+        None
+    }
+
+    fn is_readable(&self, _: &str) -> bool {
+        self.0[0].fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    fn begin(&self, _: &Span, _: &str) {
+        self.0[1].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn resume(&self, _: &Span, _: &str) {
+        self.0[1].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn a_trace_that_cannot_be_read_leaves_the_run_in_that_of_its_start() {
+    seen::watch();
+    let reads = Reads::default();
+    let engine = Engine::builder().trace_context(reads.clone()).build().unwrap();
+    let run = engine.start::<approving>(7).id("unreadable").tag("traceparent", "mine").await.unwrap();
+    until_waiting(&run).await;
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
+    let expected = [
+        "start approving",
+        "start approving > run approving: waiting",
+        "start approving > run approving > node approve: waiting",
+        "run approving: completed",
+        "run approving > node approve: completed",
+    ];
+    assert_eq!(seen::of_run("unreadable"), expected);
+    assert_eq!(reads.0.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 0]);
+}
+
+/// Gives a text of this length.
+struct Long(usize);
+
+impl TraceContext for Long {
+    fn of_span(&self, _: &Span) -> Option<String> {
+        Some("x".repeat(self.0))
+    }
+
+    fn begin(&self, _: &Span, _: &str) {}
+
+    fn resume(&self, _: &Span, _: &str) {}
+}
+
+#[tokio::test]
+async fn a_trace_that_is_too_long_for_a_tag_is_not_recorded() {
+    seen::watch();
+    for (length, is_recorded) in [(256, true), (257, false)] {
+        let engine = Engine::builder().trace_context(Long(length)).build().unwrap();
+        let run = engine.start::<buy>("a lamp".into()).await.unwrap();
+        run.result().await.unwrap();
+        assert_eq!(run.info().await.unwrap().tags.contains_key("traceparent"), is_recorded, "{length}");
+    }
+}
+
+/// As a task of the program could have them for long.
+static KEPT: Mutex<Vec<Context>> = Mutex::new(Vec::new());
+
+#[node]
+async fn keep(n: u32, ctx: &Context) -> u32 {
+    KEPT.lock().unwrap().push(ctx.clone());
+    ctx.step("hang", std::future::pending::<Result<u32, String>>).error_as_text().await.unwrap_or(n)
+}
+
+workflow! { pub keeping(u32) -> u32 { START => parts => [keep] => sum; } }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_context_that_is_kept_leaves_no_span_open() {
+    seen::watch();
+    for items in [1, 3] {
+        for is_cancelled in [true, false] {
+            let engine = Engine::builder().build().unwrap();
+            let id = format!("keeps-{items}-{is_cancelled}");
+            let run = engine.start::<keeping>(items).id(&*id).await.unwrap();
+            while seen::of_run(&id).len() < 3 + 2 * items as usize {
+                tokio::task::yield_now().await;
+            }
+            if is_cancelled {
+                run.cancel().await.unwrap();
+                assert!(matches!(run.outcome().await.unwrap(), Outcome::Cancelled));
+            } else {
+                engine.shutdown().await;
+            }
+            until_none_is_open(&id).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_spans_of_a_run_are_in_the_subscriber_that_it_was_started_in() {
+    seen::watch();
+    let (another, count) = seen::another();
+    let here = tracing::subscriber::set_default(another);
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<buy>("a lamp".into()).id("elsewhere").await.unwrap();
+    assert_eq!(count.load(Ordering::Relaxed), 1, "the run has not begun");
+    drop(here);
+    assert_eq!(run.result().await.unwrap(), 48);
+    assert_eq!(count.load(Ordering::Relaxed), 7);
+    assert_eq!(seen::of_run("elsewhere"), [""; 0]);
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -66,12 +67,55 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for All {
     }
 }
 
+/// Panics in one function for a run with the id `panics in ..`.
+struct Panics;
+
+struct PanicsIn(String);
+
+impl Panics {
+    fn check<S: Subscriber + for<'a> LookupSpan<'a>>(function: &str, id: &Id, context: &Context<'_, S>) {
+        let span = context.span(id).expect("it is open");
+        let is_here = span.extensions().get::<PanicsIn>().is_some_and(|of_run| of_run.0 == function);
+        // The registry closes the span around one while it unwinds from that, where a second panic aborts.
+        assert!(!is_here || std::thread::panicking(), "a subscriber panics in {function}");
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Panics {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = BTreeMap::new();
+        attributes.record(&mut Fields(&mut fields));
+        let Some(function) = fields.get("graphweft.run_id").and_then(|run| run.strip_prefix("panics in ")) else {
+            return;
+        };
+        context.span(id).expect("it is open").extensions_mut().insert(PanicsIn(function.to_owned()));
+        Self::check("on_new_span", id, &context);
+    }
+
+    fn on_record(&self, id: &Id, _: &Record<'_>, context: Context<'_, S>) {
+        Self::check("on_record", id, &context);
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        Self::check("on_enter", id, &context);
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        Self::check("on_exit", id, &context);
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        Self::check("on_close", &id, &context);
+    }
+}
+
 /// Has all spans kept from here on, in all threads.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let wanted = Targets::new().with_target("graphweft::span", Level::INFO).with_target("mine", Level::INFO);
-        let subscriber = tracing_subscriber::registry().with(All.with_filter(wanted));
+        let subscriber =
+            tracing_subscriber::registry().with(All.with_filter(wanted.clone())).with(Panics.with_filter(wanted));
         tracing::subscriber::set_global_default(subscriber).expect("the first");
     });
 }
@@ -137,4 +181,18 @@ pub(crate) fn span(run: &str, name: &str) -> Seen {
 /// The spans of a run that are open.
 pub(crate) fn open_of_run(id: &str) -> Vec<String> {
     of_run(id).into_iter().filter(|text| text.ends_with("...")).collect()
+}
+
+/// Another subscriber than that of the program, with a count of graphweft's spans in it.
+pub(crate) fn another() -> (impl Subscriber, Arc<AtomicUsize>) {
+    struct Count(Arc<AtomicUsize>);
+
+    impl<S: Subscriber> Layer<S> for Count {
+        fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+            self.0.fetch_add(usize::from(attributes.metadata().target() == "graphweft::span"), Ordering::Relaxed);
+        }
+    }
+
+    let count = Arc::<AtomicUsize>::default();
+    (tracing_subscriber::registry().with(Count(Arc::clone(&count))), count)
 }

@@ -105,9 +105,14 @@ fn life() {
             _ => engine.start::<purchase>("a lamp".into()).id("run").await.unwrap(),
         };
         let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it asks") };
-        while OPEN.load(Ordering::SeqCst) > 0 {
+        // Another thread may be about to end them.
+        for _ in 0..1_000_000 {
+            if OPEN.load(Ordering::SeqCst) == 0 {
+                break;
+            }
             tokio::task::yield_now().await;
         }
+        assert_eq!(OPEN.load(Ordering::SeqCst), 0, "nothing is open while it waits");
         println!("WAITS");
         run.answer("large", true).await.unwrap();
         assert_eq!(run.result().await.unwrap(), 40);

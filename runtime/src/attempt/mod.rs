@@ -392,6 +392,13 @@ impl Attempt {
         }
     }
 
+    /// Its driver has noticed its end, or will not.
+    pub(crate) fn end_noticed(&self) {
+        if let Some(work) = self.work.get() {
+            work.forget_outer();
+        }
+    }
+
     /// Whether its node has called `ctx.no_retry()`.
     pub(crate) fn is_last(&self) -> bool {
         self.draft.was_locked() && self.draft().is_last

@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::attempt::Attempt;
+use crate::catch::caught;
 use crate::context::Context;
 use crate::core::NextRun;
-use crate::driver::caught;
 use crate::fault::Fault;
 use crate::lazy::Lazy;
 use crate::run_error::state_keys;

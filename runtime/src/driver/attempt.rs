@@ -12,9 +12,9 @@ use futures::{FutureExt, StreamExt};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
-use super::catch::caught;
 use crate::around::Attempted;
 use crate::attempt::Attempt;
+use crate::catch::caught;
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::meter::{Queued, Stopwatch};
@@ -150,7 +150,7 @@ impl<'n, T> Running<'n, T> {
         }
         let (body, requesting) = (self.body.take(), self.requesting.take());
         let piece = self.traced.as_ref().and_then(|traced| traced.open());
-        let _entered = piece.as_ref().map(|piece| piece.span().enter());
+        let _entered = piece.as_ref().map(|piece| piece.enter());
         caught(|| drop((body, requesting))).err()
     }
 }
@@ -225,7 +225,7 @@ impl<T: Attempted> Running<'_, T> {
         let Running { body: future @ Some(_), traced, stopwatch, .. } = self else { return Poll::Pending };
         stopwatch.runs();
         let piece = traced.as_mut().and_then(|traced| traced.poll());
-        let _entered = piece.as_ref().map(|piece| piece.span().enter());
+        let _entered = piece.as_ref().map(|piece| piece.enter());
         let polled = caught(|| {
             let polled = future.as_mut().map_or(Poll::Pending, |body| body.poll(waker));
             if polled.is_ready() {
@@ -233,6 +233,9 @@ impl<T: Attempted> Running<'_, T> {
             }
             polled
         });
+        if let Some(traced) = traced {
+            traced.was_polled();
+        }
         polled.unwrap_or_else(|fault| Poll::Ready(T::from(fault)))
     }
 

@@ -20,8 +20,8 @@ use std::task::{Context as Waker, Poll};
 use std::time::{Duration, Instant};
 
 use super::attempt::Running;
-use super::catch::caught;
 use crate::attempt::{At, Attempt};
+use crate::catch::caught;
 use crate::context::Context;
 use crate::core::{Lent, LentNodes, LentOf, TaskId};
 use crate::shared::Shared;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 
 use super::attempt::Running;
-use super::catch::caught;
 use super::event_codec::{Given, OfRequests, derived_record, encode};
 use super::inputs::RetainedInput;
 use super::run::{Driver, UnderWay};
+use super::spawned::Spawned;
 use super::timers::Timer;
 use crate::around::CallKind;
 use crate::attempt::{At, Attempt, Beat};
+use crate::catch::caught;
 use crate::context::Context;
 use crate::core::{
     Admission, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId, TimeLimit,
@@ -485,11 +486,15 @@ impl Driver {
 
     /// Drops a node at its `.await`.
     pub(super) fn drop_attempt(&mut self, task: TaskId) {
-        if self.alone.as_ref().is_some_and(|alone| alone.task == task) {
-            self.alone = None;
+        if let Some(alone) = self.alone.take_if(|alone| alone.task == task) {
+            let attempt = Arc::clone(&alone.attempt);
+            drop(alone);
+            attempt.end_noticed();
             self.report(Report::Stopped { task }, None);
         } else if self.lanes.as_ref().is_some_and(|lanes| lanes.take_back(task).is_some()) {
-            self.spawned.remove(task);
+            if let Some(Spawned { attempt, .. }) = self.spawned.remove(task) {
+                attempt.end_noticed();
+            }
             self.report(Report::Stopped { task }, None);
         } else if let Some(spawned) = self.spawned.get_mut(task) {
             spawned.is_dropped = true;
@@ -504,9 +509,7 @@ impl Driver {
         let writes = attempt.take_writes();
         let is_last = attempt.is_last();
         let next = if let Finished::Fault(_) = finished { attempt.take_next_run() } else { None };
-        if let Some(work) = attempt.work.get() {
-            work.forget_outer();
-        }
+        attempt.end_noticed();
         self.spare = Some(attempt);
         if let Some(next) = next {
             return self.report(Report::StartsOver { task, next }, None);

@@ -8,9 +8,9 @@ use std::task::{Context as Waker, Poll};
 use serde_json::Value;
 
 use super::attempt::{Advanced, Running};
-use super::catch::caught;
 use super::run::{ATTEMPTS_IN_A_COMMIT, Driver, UnderWay};
 use crate::attempt::{Attempt, Holder};
+use crate::catch::caught;
 use crate::context::Context;
 use crate::core::{Place, Walk};
 use crate::meter;

@@ -7,12 +7,12 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::catch::caught;
 use super::ending::{Ending, failure};
 use super::run::{ATTEMPTS_BETWEEN_YIELDS, Driver};
 use super::run_snapshot::RunSnapshot;
 use super::spawned::SpawnedTasks;
 use super::timers::Timers;
+use crate::catch::caught;
 use crate::compile::executable_in;
 use crate::core::{Run, TimeLimit};
 use crate::fault::Fault;

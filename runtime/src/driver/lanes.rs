@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use super::attempt::Running;
 use super::batch::{AfterTurn, Batch, Left, LeftState};
-use super::catch::caught;
 use super::ends::Ends;
 use crate::attempt::Attempt;
+use crate::catch::caught;
 use crate::core::TaskId;
 use crate::shared::Shared;
 use crate::sync::{Mutex, MutexGuard};

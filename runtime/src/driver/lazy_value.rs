@@ -9,10 +9,10 @@ use serde::ser::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::catch::caught;
 use super::event_codec::{MOST_ITEMS, Values, unreadable};
 use super::inputs::{InputState, ItemInput, RecordedInputs};
 use super::run::Driver;
+use crate::catch::caught;
 use crate::core::{Place, Run, TaskId, pairs, shared};
 use crate::fault::Fault;
 use crate::field::Unreadable;

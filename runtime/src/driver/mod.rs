@@ -2,7 +2,6 @@
 
 mod attempt;
 mod batch;
-mod catch;
 mod effects;
 mod ending;
 mod ends;
@@ -30,7 +29,6 @@ mod timers;
 mod traced;
 
 pub(crate) use attempt::Running;
-pub(crate) use catch::caught;
 pub(crate) use ending::Ending;
 pub(crate) use event_codec::{NoValues, Replay, Taken, derived_record, empty};
 pub(crate) use job::{Job, Part, Prepared};

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::catch::caught;
 use super::job::Job;
 use super::run::Driver;
+use crate::catch::caught;
 use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::halt::Halt;

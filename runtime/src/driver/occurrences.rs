@@ -4,10 +4,10 @@ use std::future::Future;
 use std::task::{Context as Waker, Poll};
 
 use super::attempt::Advanced;
-use super::catch::caught;
 use super::lanes::Ended;
 use super::run::{Driver, Occurrence, UnderWay};
 use super::spawned::Spawned;
+use crate::catch::caught;
 use crate::core::TaskId;
 
 impl Driver {
@@ -95,7 +95,10 @@ impl Driver {
             self.continue_span();
             return Poll::Ready(match finished.take() {
                 Some(finished) => Occurrence::Ended(*task, attempt, finished),
-                None if is_dropped => Occurrence::Stopped(*task),
+                None if is_dropped => {
+                    attempt.end_noticed();
+                    Occurrence::Stopped(*task)
+                }
                 None => Occurrence::ShutDown,
             });
         }

@@ -13,7 +13,6 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::attempt::Running;
 use super::batch::Batch;
-use super::catch::caught;
 use super::ending::{Ending, failure};
 use super::inputs::RetainedInput;
 use super::lanes::{Begun, Ended, Lanes};
@@ -21,6 +20,7 @@ use super::run_snapshot::RunSnapshot;
 use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
+use crate::catch::caught;
 use crate::core::{Event, Report, Run, RunEnd, TaskId, TimeLimit};
 use crate::event::EventKind;
 use crate::fault::Fault;
@@ -435,7 +435,9 @@ impl Drop for Driver {
             journal.catch_up_now();
         }
         self.drop_span();
+        self.alone.iter().chain(&self.ready).for_each(|under_way| under_way.attempt.end_noticed());
         for attempt in self.spawned.attempts() {
+            attempt.end_noticed();
             attempt.requests().silence();
             attempt.own_task.abort();
         }

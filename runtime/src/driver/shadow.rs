@@ -6,10 +6,10 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::catch::caught;
 use super::fold::{Fold, is_retry};
 use super::lazy_value::begun;
 use super::run_snapshot::{RunSnapshot, SnapshotHead, print_of};
+use crate::catch::caught;
 use crate::core::{Run, TimeLimit, freeze};
 use crate::halt::Halt;
 use crate::shared::Desk;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use graphweft_graph::{Choice, Edge, NodeData, Plan, Way, analyse};
 
-use super::catch::caught;
 use super::labels::Labels;
+use crate::catch::caught;
 use crate::core::{Layout, NodeKind, NodeSpec, Place, Program, ScopeKind};
 use crate::graph::{Graph, GraphNode, GraphNodeKind, GraphWay, Graphs};
 use crate::options::NodeOptions;

@@ -3,6 +3,7 @@
 use super::inner::Engine;
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::meter;
 use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, RunStatus, StoreError};
 
 /// A run was not cancelled.
@@ -115,8 +116,12 @@ impl Engine {
                 ..HeaderChange::default()
             },
         };
+        // Read for the metrics only: the store closes them with the run.
+        let open = if meter::IS_ON { self.asked(header.key).await?.open().len() } else { 0 };
         let is_done = self.0.append(append).await? == Appended::Done;
         if is_done {
+            meter::run_ended(&header.workflow, "cancelled");
+            meter::questions_changed(0, open);
             self.halted().remove(&header.key);
         }
         Ok(is_done)

@@ -9,8 +9,8 @@ use serde_json::{Map, Value as Json};
 
 use super::inner::Engine;
 use super::voided::voided;
+use crate::catch::caught;
 use crate::compile;
-use crate::driver::caught;
 use crate::event::{AfterFailure, EventKind};
 use crate::field::Unreadable;
 use crate::fingerprint::{Change, Fingerprint, Past, Retyped, Translation};

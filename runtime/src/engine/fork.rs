@@ -20,6 +20,7 @@ use super::set_back::by_the_clock_of;
 use super::versions::{Version, Versions};
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::meter;
 use crate::run_error::RunError;
 use crate::shared::MAX_ID;
 use crate::store::{Created, NewRun, Record, RunHeader, StoreError, Stored};
@@ -264,7 +265,10 @@ impl Fork {
             let mut copied = history;
             copied.truncate(usize::try_from(at).unwrap_or(usize::MAX));
             return match engine.request_fork(&before, copied, id.clone()).await? {
-                Some(Created::New(header)) => Ok(Run::of_header(&engine, &header)),
+                Some(Created::New(header)) => {
+                    meter::run_started(&header.workflow);
+                    Ok(Run::of_header(&engine, &header))
+                }
                 Some(Created::Existing(_) | Created::Deleted { .. }) => Err(ForkError::IdTaken { id }),
                 None => Err(not_registered(&old).into()),
             };
@@ -322,6 +326,7 @@ impl Fork {
             Created::New(header) => header,
             Created::Existing(_) | Created::Deleted { .. } => return Err(ForkError::IdTaken { id }),
         };
+        meter::run_started(&header.workflow);
         let ready = past.begin(definition).and_then(|start| engine.make_ready(&header, definition, start, owner));
         match ready {
             Ok(ready) => engine.launched(reservation, ready, &id).await.map_err(ForkError::Run),

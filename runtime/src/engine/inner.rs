@@ -101,10 +101,10 @@ impl Inner {
 
     /// See [`Store::append`].
     pub(super) async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
-        let (opened, closed) = batch.header.questions.counts();
+        let closed = batch.header.questions.closed.len();
         let appended = self.store.append(batch).await;
         if let Ok(Appended::Done) = appended {
-            meter::questions_changed(opened, closed);
+            meter::questions_changed(0, closed);
         }
         self.env.feeds.notify();
         appended

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::inner::Engine;
 use super::inner::Inner;
-use crate::driver::caught;
+use crate::catch::caught;
 use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{Claim, Claimed, StoreError};

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
-use tracing::Span;
 
 use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
@@ -17,6 +16,7 @@ use crate::meter;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
+use crate::trace::GuardedSpan;
 
 impl Engine {
     /// Prepares a run to be driven here. Nothing of it runs, and nothing is recorded.
@@ -186,7 +186,7 @@ pub(crate) struct Beginning {
     /// Whether its nodes have started other runs before, or were about to.
     pub(crate) has_started_runs: bool,
     /// The span in which it was started, if that was here and now.
-    pub(crate) span: Option<Span>,
+    pub(crate) span: Option<GuardedSpan>,
 }
 
 struct Dropped {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::catch::caught;
 use crate::core::{Run, TimeLimit};
-use crate::driver::{NoValues, Replay, StoredProgram, caught, empty};
+use crate::driver::{NoValues, Replay, StoredProgram, empty};
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::store::Stored;

@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use super::error::StartError;
-use crate::driver::caught;
+use crate::catch::caught;
 use crate::halt::Halt;
 use crate::question::AnswerError;
 use crate::run_error::RunError;

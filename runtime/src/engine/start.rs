@@ -16,9 +16,9 @@ use super::live::{Beginning, ReadyRun, Undriven};
 use super::run::Run;
 use super::runs::{Found, Reservation};
 use super::runtime;
+use crate::catch::caught;
 use crate::compile::check_resources;
 use crate::core::after;
-use crate::driver::caught;
 use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
 use crate::meter;
@@ -363,7 +363,8 @@ impl<T> Start<T> {
         let span = trace::start_span(&definition.name, &id);
         if let Some(context) = &engine.0.env.trace_context
             && !tags.contains_key(TRACEPARENT)
-            && let Some(traceparent) = context.of_span(&span)
+            && let Some(traceparent) = trace::traceparent(&**context, &span)
+            && traceparent.len() <= MAX_TAG_VALUE
         {
             tags.insert(TRACEPARENT.to_owned(), traceparent);
         }

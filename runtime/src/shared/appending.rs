@@ -178,7 +178,7 @@ async fn append(
         let Some(journal) = journal.upgrade() else { return };
         match result {
             Ok(Committed::Done(over)) => {
-                let (opened, closed) = batch.header.questions.counts();
+                let (opened, closed) = journal.inner().questions.counts();
                 meter::questions_changed(opened, closed);
                 if let Some(over) = over {
                     journal.inner().over = Some(*over);

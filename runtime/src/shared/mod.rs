@@ -32,7 +32,6 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::ReusableBoxFuture;
-use tracing::Span;
 
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
@@ -53,7 +52,7 @@ use crate::event::{EventKind, Tags};
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::state_write::StateWrite;
-use crate::trace::{self, RunFacts, TraceContext, Work};
+use crate::trace::{self, GuardedSpan, RunFacts, TraceContext, Work};
 use crate::value::MaxSize;
 
 /// Anything that may be shared between nodes.
@@ -306,7 +305,7 @@ impl Shared {
     }
 
     /// Has spans made of it, if anything wants them. `start`: the span in which it was started, if that was here and now.
-    pub(crate) fn traced(mut self, workflow: &str, tags: &Tags, start: Option<Span>) -> Self {
+    pub(crate) fn traced(mut self, workflow: &str, tags: &Tags, start: Option<GuardedSpan>) -> Self {
         if trace::is_wanted() {
             let context = self.env.trace_context.as_ref();
             let facts = RunFacts::new(self.id().to_owned(), workflow.to_owned(), tags, context);

@@ -50,6 +50,12 @@ impl QuestionIndex {
         }
     }
 
+    /// How many questions the last change opens and closes. One that is asked again is open already.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let closed = self.replaced.iter().filter(|(_, was_in)| *was_in).count();
+        (self.replaced.len() - closed, closed)
+    }
+
     /// What an append of these records changes. `is_all`: it is not known what the store has, and so all open questions
     /// are reported. `text` gives the text of a question that was asked before them.
     pub(super) fn report(

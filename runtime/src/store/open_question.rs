@@ -85,9 +85,4 @@ impl QuestionChange {
     pub fn is_empty(&self) -> bool {
         !self.is_all && self.open.is_empty() && self.closed.is_empty()
     }
-
-    /// How many it opens and closes. A change that lists all of them only repeats what is known.
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        if self.is_all { (0, 0) } else { (self.open.len(), self.closed.len()) }
-    }
 }

@@ -74,7 +74,7 @@ impl<W: Workflow> Lab<W> {
 fn first_choice<W: Workflow>(input: W::Input) -> Option<usize> {
     let definition = W::definition();
     // A routed START calls a conversion of the user. If it panics, the run fails and takes no arm.
-    crate::driver::caught(|| (definition.start)(Box::new(input)).choice).ok()
+    crate::catch::caught(|| (definition.start)(Box::new(input)).choice).ok()
 }
 
 /// All arms of the graphs.

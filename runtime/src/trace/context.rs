@@ -2,6 +2,8 @@
 
 use tracing::Span;
 
+use super::guarded::GuardedSpan;
+
 /// The tag of a run with the trace that it was started in.
 pub(crate) const TRACEPARENT: &str = "traceparent";
 
@@ -9,6 +11,9 @@ pub(crate) const TRACEPARENT: &str = "traceparent";
 /// [`EngineBuilder::trace_context`](crate::EngineBuilder::trace_context); the crate `graphweft-otel` has one for OpenTelemetry.
 ///
 /// graphweft knows spans only by `tracing`, which has no text for them that another process would understand. This has.
+///
+/// Its functions must not block: they are called by the tasks that drive runs, and [`begin`](Self::begin) and [`resume`](Self::resume) under
+/// a lock that every node of the run waits for. A panic in one of them is the same as if it had done nothing.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -39,15 +44,28 @@ pub(crate) const TRACEPARENT: &str = "traceparent";
 /// ```
 pub trait TraceContext: Send + Sync + 'static {
     /// The place of a span in its trace, in the form of the [W3C header `traceparent`](https://www.w3.org/TR/trace-context/). `None` if
-    /// it has none. Called when a run is started, with the span `graphweft.start`; the result is recorded as the tag `traceparent`.
+    /// it has none. Called when a run is started, with the span `graphweft.start`; the result is recorded as the tag `traceparent`, unless
+    /// it is longer than the 256 bytes that the value of a tag may have. It is not one of the 16 tags that a program may set.
     fn of_span(&self, span: &Span) -> Option<String>;
+
+    /// Whether spans can be connected to this text, which may be anything that a program has set as the tag `traceparent`. If not, the
+    /// functions below are not called, and the spans of the run are as without the tag. Called once for each run that begins or is
+    /// resumed in a process. The default is `true`.
+    fn is_readable(&self, recorded: &str) -> bool {
+        let _ = recorded;
+        true
+    }
 
     /// Makes a span a child of what was recorded at the start of its run. Called for the first span `graphweft.run` after
     /// `graphweft.start`, before it is entered.
     fn begin(&self, span: &Span, recorded: &str);
 
     /// Connects a span to what was recorded at the start of its run: as a link, or as a child. Called for each span `graphweft.run`
-    /// that follows a wait or a restart, before it is entered. The text may be anything that a program has set as the tag
-    /// `traceparent`.
+    /// that follows a wait or a restart, before it is entered.
     fn resume(&self, span: &Span, recorded: &str);
+}
+
+/// What is recorded of the trace that a run is started in.
+pub(crate) fn traceparent(context: &dyn TraceContext, start: &GuardedSpan) -> Option<String> {
+    start.with(|start| context.of_span(start)).flatten()
 }

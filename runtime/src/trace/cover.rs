@@ -30,7 +30,7 @@ impl Cover {
     /// Changes its present span.
     pub fn with_span(&self, change: impl FnOnce(&Span)) {
         if let Cover(Some((_, cover))) = self {
-            change(cover.piece().span());
+            cover.piece().change(change);
         }
     }
 }

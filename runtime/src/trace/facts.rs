@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tracing::Span;
-
 use super::context::{TRACEPARENT, TraceContext};
+use super::guarded::GuardedSpan;
+use crate::catch::caught;
 use crate::event::Tags;
 
 /// What all spans of a run say of it.
@@ -21,6 +21,7 @@ pub(crate) struct RunFacts {
 impl RunFacts {
     pub(crate) fn new(id: String, workflow: String, tags: &Tags, context: Option<&Arc<dyn TraceContext>>) -> Self {
         let recorded = context.cloned().zip(tags.get(TRACEPARENT).cloned());
+        let recorded = recorded.filter(|(context, text)| caught(|| context.is_readable(text)).unwrap_or_default());
         RunFacts { id, workflow, tags: written(tags), recorded }
     }
 
@@ -30,17 +31,17 @@ impl RunFacts {
     }
 
     /// Connects the first span.
-    pub(super) fn begin(&self, span: Span) -> Span {
+    pub(super) fn begin(&self, span: GuardedSpan) -> GuardedSpan {
         if let Some((context, recorded)) = self.recorded.as_ref().filter(|_| !span.is_disabled()) {
-            context.begin(&span, recorded);
+            span.with(|span| context.begin(span, recorded));
         }
         span
     }
 
     /// Connects a span that follows a wait or a restart.
-    pub(super) fn resume(&self, span: Span) -> Span {
+    pub(super) fn resume(&self, span: GuardedSpan) -> GuardedSpan {
         if let Some((context, recorded)) = self.recorded.as_ref().filter(|_| !span.is_disabled()) {
-            context.resume(&span, recorded);
+            span.with(|span| context.resume(span, recorded));
         }
         span
     }

@@ -15,20 +15,24 @@
 mod context;
 mod cover;
 mod facts;
+mod guarded;
 mod span;
 mod work;
 
-pub(crate) use context::TRACEPARENT;
 pub use context::TraceContext;
+pub(crate) use context::{TRACEPARENT, traceparent};
 pub use cover::Cover;
 pub(crate) use cover::Covers;
 pub(crate) use facts::RunFacts;
+pub(crate) use guarded::GuardedSpan;
 #[cfg(feature = "metrics")]
 pub(crate) use span::plain_name;
 pub(crate) use span::start_span;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 pub(crate) use work::{SpanOutcome, Traced, Work};
+
+use crate::catch::caught;
 
 /// The target of all spans, by which a filter finds them.
 pub(crate) const TARGET: &str = "graphweft::span";
@@ -42,5 +46,5 @@ pub(crate) fn is_wanted() -> bool {
 
 #[cold]
 fn is_target_wanted() -> bool {
-    tracing::span_enabled!(target: TARGET, Level::INFO)
+    caught(|| tracing::span_enabled!(target: TARGET, Level::INFO)).unwrap_or_default()
 }

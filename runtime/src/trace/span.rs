@@ -5,6 +5,7 @@ use tracing::{Id, Span};
 
 use super::TARGET;
 use super::facts::RunFacts;
+use super::guarded::GuardedSpan;
 use crate::around::CallKind;
 
 /// The name of the node, child or step at a path: without its key, its turn and its item, of which there are many.
@@ -14,18 +15,20 @@ pub(crate) fn plain_name(path: &str) -> &str {
 }
 
 /// The span in which a run is recorded before it begins. What is recorded of its trace is this span.
-pub(crate) fn start_span(workflow: &str, run: &str) -> Span {
+pub(crate) fn start_span(workflow: &str, run: &str) -> GuardedSpan {
     if !super::is_wanted() {
-        return Span::none();
+        return GuardedSpan::none();
     }
-    tracing::info_span!(
-        target: TARGET,
-        "graphweft.start",
-        otel.name = format!("graphweft.start {workflow}"),
-        otel.kind = "producer",
-        graphweft.run_id = run,
-        graphweft.workflow = workflow,
-    )
+    GuardedSpan::of(|| {
+        tracing::info_span!(
+            target: TARGET,
+            "graphweft.start",
+            otel.name = format!("graphweft.start {workflow}"),
+            otel.kind = "producer",
+            graphweft.run_id = run,
+            graphweft.workflow = workflow,
+        )
+    })
 }
 
 pub(super) fn run_span(parent: Option<Id>, facts: &RunFacts) -> Span {

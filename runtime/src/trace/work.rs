@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tracing::{Id, Span};
 
 use super::facts::RunFacts;
+use super::guarded::{GuardedSpan, Inside};
 use super::span::{attempt_span, run_span};
 use crate::around::CallKind;
 
@@ -14,7 +15,7 @@ pub(super) type Describe = dyn Fn(Option<Id>) -> Span + Send + Sync;
 enum What {
     Run {
         /// The span in which it was started, until it begins.
-        start: Mutex<Option<Span>>,
+        start: Mutex<Option<GuardedSpan>>,
     },
     Attempt {
         kind: CallKind,
@@ -43,14 +44,28 @@ struct State {
     left: Option<Arc<Piece>>,
     /// After the end of a node: the piece around it, until the driver has noticed the end.
     outer: Option<Arc<Piece>>,
+    /// It has ended: it takes nothing from a child any more. The program may have it much longer, by a context.
+    is_over: bool,
+    /// The driver has noticed its end, or will not.
+    is_noticed: bool,
     /// What children, by the prefixes of their paths, are in.
     covers: Vec<(String, Arc<Work>)>,
+}
+
+impl State {
+    fn leave(&mut self, piece: &Arc<Piece>) -> Option<Arc<Piece>> {
+        if self.is_over { None } else { self.left.replace(Arc::clone(piece)) }
+    }
+
+    fn leave_outer(&mut self, piece: &Arc<Piece>) -> Option<Arc<Piece>> {
+        if self.is_noticed { None } else { self.outer.replace(Arc::clone(piece)) }
+    }
 }
 
 /// A piece of work: its span is open as long as this is held.
 pub(crate) struct Piece {
     // Before the one around it is dropped.
-    span: Span,
+    span: GuardedSpan,
     /// If it has a span of its own, and not that of the piece around it.
     outcome: Option<OnceLock<SpanOutcome>>,
     around: Option<Arc<Piece>>,
@@ -84,8 +99,12 @@ impl SpanOutcome {
 }
 
 impl Piece {
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
+    pub(crate) fn enter(&self) -> Inside<'_> {
+        self.span.enter()
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&Span)) {
+        self.span.with(change);
     }
 
     fn ends(&self, outcome: SpanOutcome) {
@@ -99,14 +118,13 @@ impl Piece {
 impl Drop for Piece {
     fn drop(&mut self) {
         let Some(outcome) = &self.outcome else { return };
-        match outcome.get() {
-            None => self.span.record("graphweft.outcome", "waiting"),
-            Some(outcome) => self.span.record("graphweft.outcome", outcome.name()),
-        };
-        if let Some(SpanOutcome::Failed(message)) = outcome.get() {
-            self.span.record("otel.status_code", "ERROR");
-            self.span.record("otel.status_description", &**message);
-        }
+        self.span.with(|span| {
+            span.record("graphweft.outcome", outcome.get().map_or("waiting", SpanOutcome::name));
+            if let Some(SpanOutcome::Failed(message)) = outcome.get() {
+                span.record("otel.status_code", "ERROR");
+                span.record("otel.status_description", &**message);
+            }
+        });
     }
 }
 
@@ -116,7 +134,7 @@ impl Work {
     }
 
     /// A run. `start`: the span in which it was started, if that was here and now.
-    pub(crate) fn run(facts: RunFacts, start: Option<Span>) -> Arc<Self> {
+    pub(crate) fn run(facts: RunFacts, start: Option<GuardedSpan>) -> Arc<Self> {
         Work::new(What::Run { start: Mutex::new(start) }, Some(Arc::new(facts)), None)
     }
 
@@ -157,7 +175,8 @@ impl Work {
         covers.max_by_key(|(around, _)| around.len()).map_or_else(|| Arc::clone(self), |(_, cover)| Arc::clone(cover))
     }
 
-    /// Nothing of a subscriber runs under this lock, except that it makes a span.
+    /// Under this lock, and those of what is around, a subscriber makes a span and a `TraceContext` connects it. Neither may block. Spans
+    /// are entered, recorded to and ended without it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,14 +194,19 @@ impl Work {
     }
 
     fn begin(&self, around: Option<Arc<Piece>>) -> Piece {
-        let parent = || around.as_ref().and_then(|around| around.span.id()).or_else(|| Span::current().id());
+        let inside = |make: &dyn Fn(Option<Id>) -> Span| match &around {
+            Some(around) => around.span.inside(make),
+            None => GuardedSpan::here(make),
+        };
         let span = match &self.what {
             What::Run { start } => {
                 let start = start.lock().unwrap_or_else(PoisonError::into_inner).take();
                 self.run_span(start)
             }
-            What::Attempt { kind, path, number } => attempt_span(parent(), *kind, self.facts.as_deref(), path, *number),
-            What::Cover(describe) => describe(parent()),
+            What::Attempt { kind, path, number } => {
+                inside(&|parent| attempt_span(parent, *kind, self.facts.as_deref(), path, *number))
+            }
+            What::Cover(describe) => inside(&**describe),
         };
         match (&around, span.is_disabled()) {
             // What is inside it belongs to the next span outwards that is wanted.
@@ -194,16 +218,14 @@ impl Work {
         }
     }
 
-    fn run_span(&self, start: Option<Span>) -> Span {
-        let Some(facts) = &self.facts else { return Span::none() };
-        if let Some(start) = start {
-            return match facts.is_connected() {
-                // Not by `tracing`, where a span stays open as long as one inside it: after a crash, the start would be missing.
-                true => facts.begin(run_span(None, facts)),
-                false => run_span(start.id().or_else(|| Span::current().id()), facts),
-            };
+    fn run_span(&self, start: Option<GuardedSpan>) -> GuardedSpan {
+        let Some(facts) = &self.facts else { return GuardedSpan::none() };
+        match start {
+            // Not by `tracing`, where a span stays open as long as one inside it: after a crash, the start would be missing.
+            Some(_) if facts.is_connected() => facts.begin(GuardedSpan::of(|| run_span(None, facts))),
+            Some(start) => start.inside(|parent| run_span(parent, facts)),
+            None => facts.resume(GuardedSpan::here(|parent| run_span(parent, facts))),
         }
-        facts.resume(run_span(Span::current().id(), facts))
     }
 
     /// It works: its span is open until it [pauses](Self::pause) or [ends](Self::end).
@@ -240,9 +262,13 @@ impl Work {
         drop(replaced);
     }
 
-    /// Its end was noticed.
+    /// Its end was noticed, or will not be.
     pub(crate) fn forget_outer(&self) {
-        let outer = self.state().outer.take();
+        let outer = {
+            let mut state = self.state();
+            state.is_noticed = true;
+            state.outer.take()
+        };
         drop(outer);
     }
 
@@ -250,6 +276,7 @@ impl Work {
     pub(crate) fn end(&self, outcome: Option<SpanOutcome>) {
         let (open, held, left) = {
             let mut state = self.state();
+            state.is_over = true;
             (state.open.upgrade(), state.held.take(), state.left.take())
         };
         let Some(open) = open else { return };
@@ -259,8 +286,8 @@ impl Work {
         if let (Some(around), Some(piece)) = (&self.around, &open.around) {
             // A node may be polled by another task than the driver: the driver takes what this very node has left.
             let replaced = match self.what {
-                What::Attempt { kind: CallKind::Node, .. } => self.state().outer.replace(Arc::clone(piece)),
-                _ => around.state().left.replace(Arc::clone(piece)),
+                What::Attempt { kind: CallKind::Node, .. } => self.state().leave_outer(piece),
+                _ => around.state().leave(piece),
             };
             drop(replaced);
         }
@@ -293,6 +320,11 @@ impl Traced {
         Some(piece)
     }
 
+    /// After it was polled: the driver of a graph has begun, and holds a piece by itself while it works.
+    pub(crate) fn was_polled(&mut self) {
+        self.around = None;
+    }
+
     /// The present piece, if it is open.
     pub(crate) fn open(&self) -> Option<Arc<Piece>> {
         self.work.state().open.upgrade()
@@ -304,6 +336,8 @@ impl Traced {
     }
 
     pub(crate) fn end(&mut self, outcome: SpanOutcome) {
+        // It may have failed while it waited, as at its time limit.
+        let _open = matches!(outcome, SpanOutcome::Failed(_)).then(|| self.work.piece());
         self.work.end(Some(outcome));
         self.around = None;
     }
