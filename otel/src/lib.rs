@@ -76,3 +76,16 @@ fn is_child(span: &Span, place: SpanContext) {
         tracing::debug!(%error, "a span is not connected to the trace that its run was started in");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Resumed, TraceContext};
+
+    #[test]
+    fn only_a_header_of_the_w3c_is_readable() {
+        for how in [Resumed::AsLink, Resumed::AsChild] {
+            assert!(how.is_readable("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
+            assert!(!how.is_readable("mine"));
+        }
+    }
+}
