@@ -538,17 +538,3 @@ async fn a_context_that_is_kept_leaves_no_span_open() {
         }
     }
 }
-
-#[tokio::test]
-async fn the_spans_of_a_run_are_in_the_subscriber_that_it_was_started_in() {
-    seen::watch();
-    let (another, count) = seen::another();
-    let here = tracing::subscriber::set_default(another);
-    let engine = Engine::builder().build().unwrap();
-    let run = engine.start::<buy>("a lamp".into()).id("elsewhere").await.unwrap();
-    assert_eq!(count.load(Ordering::Relaxed), 1, "the run has not begun");
-    drop(here);
-    assert_eq!(run.result().await.unwrap(), 48);
-    assert_eq!(count.load(Ordering::Relaxed), 7);
-    assert_eq!(seen::of_run("elsewhere"), [""; 0]);
-}

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -181,18 +180,4 @@ pub(crate) fn span(run: &str, name: &str) -> Seen {
 /// The spans of a run that are open.
 pub(crate) fn open_of_run(id: &str) -> Vec<String> {
     of_run(id).into_iter().filter(|text| text.ends_with("...")).collect()
-}
-
-/// Another subscriber than that of the program, with a count of graphweft's spans in it.
-pub(crate) fn another() -> (impl Subscriber, Arc<AtomicUsize>) {
-    struct Count(Arc<AtomicUsize>);
-
-    impl<S: Subscriber> Layer<S> for Count {
-        fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
-            self.0.fetch_add(usize::from(attributes.metadata().target() == "graphweft::span"), Ordering::Relaxed);
-        }
-    }
-
-    let count = Arc::<AtomicUsize>::default();
-    (tracing_subscriber::registry().with(Count(Arc::clone(&count))), count)
 }

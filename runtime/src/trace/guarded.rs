@@ -1,8 +1,7 @@
 //! Spans of a subscriber that may panic, which changes nothing in what it observes.
 
-use tracing::dispatcher::with_default;
+use tracing::Span;
 use tracing::span::Entered;
-use tracing::{Dispatch, Id, Span};
 
 use crate::catch::caught;
 
@@ -19,24 +18,13 @@ impl GuardedSpan {
         GuardedSpan(caught(make).unwrap_or_else(|_| Span::none()))
     }
 
-    /// Makes one by the present subscriber, in the present span of that.
-    pub(super) fn here(make: impl FnOnce(Option<Id>) -> Span) -> Self {
-        GuardedSpan::of(|| make(Span::current().id()))
-    }
-
-    /// Makes one in this, by the same subscriber: the id is that of another span for the present one, or of none. Without a span in
-    /// this, it is as [`here`](Self::here).
-    pub(super) fn inside(&self, make: impl FnOnce(Option<Id>) -> Span) -> Self {
-        if self.is_disabled() {
-            return GuardedSpan::here(make);
-        }
-        let made = |(id, subscriber): (&Id, &Dispatch)| with_default(subscriber, || make(Some(id.clone())));
-        GuardedSpan::of(|| self.0.with_subscriber(made).unwrap_or_else(Span::none))
-    }
-
     /// Calls what may call its subscriber; `None` after a panic.
     pub(super) fn with<T>(&self, call: impl FnOnce(&Span) -> T) -> Option<T> {
         caught(|| call(&self.0)).ok()
+    }
+
+    pub(super) fn id(&self) -> Option<tracing::Id> {
+        self.0.id()
     }
 
     pub(super) fn is_disabled(&self) -> bool {

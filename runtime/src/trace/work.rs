@@ -194,19 +194,16 @@ impl Work {
     }
 
     fn begin(&self, around: Option<Arc<Piece>>) -> Piece {
-        let inside = |make: &dyn Fn(Option<Id>) -> Span| match &around {
-            Some(around) => around.span.inside(make),
-            None => GuardedSpan::here(make),
-        };
+        let parent = || around.as_ref().and_then(|around| around.span.id()).or_else(|| Span::current().id());
         let span = match &self.what {
             What::Run { start } => {
                 let start = start.lock().unwrap_or_else(PoisonError::into_inner).take();
                 self.run_span(start)
             }
             What::Attempt { kind, path, number } => {
-                inside(&|parent| attempt_span(parent, *kind, self.facts.as_deref(), path, *number))
+                GuardedSpan::of(|| attempt_span(parent(), *kind, self.facts.as_deref(), path, *number))
             }
-            What::Cover(describe) => inside(&**describe),
+            What::Cover(describe) => GuardedSpan::of(|| describe(parent())),
         };
         match (&around, span.is_disabled()) {
             // What is inside it belongs to the next span outwards that is wanted.
@@ -220,11 +217,12 @@ impl Work {
 
     fn run_span(&self, start: Option<GuardedSpan>) -> GuardedSpan {
         let Some(facts) = &self.facts else { return GuardedSpan::none() };
+        let current = || Span::current().id();
         match start {
             // Not by `tracing`, where a span stays open as long as one inside it: after a crash, the start would be missing.
             Some(_) if facts.is_connected() => facts.begin(GuardedSpan::of(|| run_span(None, facts))),
-            Some(start) => start.inside(|parent| run_span(parent, facts)),
-            None => facts.resume(GuardedSpan::here(|parent| run_span(parent, facts))),
+            Some(start) => GuardedSpan::of(|| run_span(start.id().or_else(current), facts)),
+            None => facts.resume(GuardedSpan::of(|| run_span(current(), facts))),
         }
     }
 
