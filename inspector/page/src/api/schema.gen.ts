@@ -998,7 +998,7 @@ export interface components {
         };
         /**
          * @description What was said. Texts and values are cut after 4 kB; `cut` says so, and a value is its text then. The whole is among the values of the
-         *     path.
+         *     path, but for a prompt: its first 4 kB are what is recorded.
          */
         SaidWhat: {
             /** @description Whether the text is longer. */
