@@ -80,6 +80,23 @@ pub struct GraphNode {
     pub ways: Vec<Way>,
     /// The loop that it runs in: an index of `loops`.
     pub in_loop: Option<usize>,
+    /// The nodes that it may call as children: the tools of an agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<GraphUse>,
+}
+
+/// A node that another one may call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphUse {
+    /// Its name in paths.
+    pub name: String,
+    /// The doc comment of its function.
+    pub doc: String,
+    /// The nodes that it may call in turn. One that was already listed, and a workflow, are listed without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(no_recursion)]
+    pub uses: Vec<GraphUse>,
 }
 
 /// The kind of a node.

@@ -10,7 +10,7 @@ mod signals;
 mod values;
 
 pub use actions::{Answer, Answered, Cancellation, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
-pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, Graphs, NodeKind, Way, Workflow, Workflows};
+pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphUse, Graphs, NodeKind, Way, Workflow, Workflows};
 pub use questions::{AskedQuestion, Question, Questions};
 pub use runs::{Counts, FeedChange, ForkedFrom, Items, Position, Run, Runs, Server, Status};
 pub use signals::AwaitedSignal;

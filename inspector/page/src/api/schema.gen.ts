@@ -674,8 +674,19 @@ export interface components {
             name: string;
             /** @description The JSON Schema of its output; null for END. */
             output: unknown;
+            /** @description The nodes that it may call as children: the tools of an agent. */
+            uses?: components["schemas"]["GraphUse"][];
             /** @description The ways in. */
             ways: components["schemas"]["Way"][];
+        };
+        /** @description A node that another one may call. */
+        GraphUse: {
+            /** @description The doc comment of its function. */
+            doc: string;
+            /** @description Its name in paths. */
+            name: string;
+            /** @description The nodes that it may call in turn. One that was already listed, and a workflow, are listed without them. */
+            uses?: components["schemas"]["GraphUse"][];
         };
         /** @description The graph of a workflow with those of the workflows in it. */
         Graphs: {
