@@ -91,8 +91,8 @@ pub struct CheckedVersion {
     pub is_newest: bool,
     /// The hash of its graph, by which runs are distinguished.
     pub graph: u64,
-    /// The unfinished runs that would continue under it, the newest first. If an earlier version has none, it is not needed
-    /// any more.
+    /// The unfinished runs that would continue under it, the newest first. An earlier version that has none is
+    /// needed only to retry or fork runs that have ended.
     pub runs: Vec<String>,
 }
 

@@ -110,7 +110,7 @@ impl<'v> Candidates<'v> {
     /// not checked.
     pub(super) fn of_new(versions: &'v Versions, graph: u64) -> Self {
         let mut left = newest_last(versions);
-        // Behind the newest, which stays the last.
+        // They are taken from the end, where the newest stays.
         let earlier = left.len() - 1;
         if let Some(own) = left[..earlier].iter().position(|version| version.graph() == graph) {
             left[own..earlier].rotate_left(1);

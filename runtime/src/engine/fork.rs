@@ -72,15 +72,15 @@ pub enum ForkError {
         /// The id.
         id: String,
     },
-    /// The run is itself a fork that no engine has begun, of a fork that none has begun, and so on.
+    /// The run is the last of 16 forks, each of the one before, that were requested and have not begun.
     #[error(
-        "run `{run}` is a fork of a fork of a fork .., none of which has begun, since no engine with the workflow is there; \
-         start one, or fork `{origin}`"
+        "run `{run}` is the last of many forks, each of the one before, and none of them has begun: no engine with the workflow is \
+         there; start one, or fork `{origin}`, the run that they come from"
     )]
     NotBegun {
         /// The run.
         run: String,
-        /// The first run of the chain, which is no such fork.
+        /// The run that all of them come from.
         origin: String,
     },
     /// The id for the new run is taken.
