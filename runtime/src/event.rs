@@ -300,12 +300,12 @@ pub enum EventKind {
     },
     /// A timer was set, `ctx.sleep(..)`. The path is the timer's.
     TimerSet {
-        /// When it fires.
+        /// When it fires at the latest.
         #[serde(with = "millis")]
         until: SystemTime,
     },
     /// A timer has fired: one that a node had set, the delay before another attempt, or the time limit of a node with a
-    /// graph inside.
+    /// graph inside. One that a node had set may fire [before its time](crate::Sleep::or_when).
     TimerFired,
     /// The run has got a signal, [`Engine::signal`](crate::Engine::signal). The path is that of the workflow.
     SignalReceived {

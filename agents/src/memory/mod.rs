@@ -1,5 +1,6 @@
 //! What an agent remembers: nothing, what was said in its run, or what was said in all runs of a session.
 
+mod changes;
 mod compaction;
 mod conversation;
 mod entry;

@@ -8,6 +8,7 @@ use graphweft::store::LogStore;
 use graphweft::{ChildError, Context, Engine, Fault, RetryPolicy, StateKey};
 
 use super::SESSION;
+use super::changes::has_changed;
 use super::compaction::Compaction;
 use super::conversation::Conversation;
 use super::entry::{SessionEntry, TurnId};
@@ -20,8 +21,8 @@ use crate::message::Message;
 use crate::model_call::ModelCall;
 use crate::usage::{MODEL, ModelUsage};
 
-/// How long an agent that waits for its turn sleeps: at first, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(30));
+/// How long an agent that waits for its turn sleeps, unless [it comes](turn::may_have_come).
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// What an agent has remembered.
 pub(crate) struct Remembered {
@@ -85,6 +86,7 @@ impl Remembered {
                 let key = turn.key("turn");
                 let entry = SessionEntry::Turn { turn, messages: said.to_vec() };
                 turn::append(&*logs, &log, &key, &entry, None).await?;
+                has_changed(&log);
             }
         }
         Ok(())
@@ -95,8 +97,9 @@ impl Remembered {
         if let Place::Session { logs, log, turn } = self.place {
             let key = turn.key("close");
             let closed = turn::append(&*logs, &log, &key, &SessionEntry::Closed { turn }, None).await;
-            if let Err(error) = closed {
-                tracing::warn!(session = log, %error, "a session could not be left");
+            match closed {
+                Ok(_) => has_changed(&log),
+                Err(error) => tracing::warn!(session = log, %error, "a session could not be left"),
             }
         }
     }
@@ -106,15 +109,14 @@ impl Remembered {
 async fn wait_for_turn(engine: &Engine, log: &str, overlap: Overlap, ctx: &Context) -> Result<OpenTurn, AgentError> {
     let (run, path) = (ctx.run_id(), ctx.path());
     let is_passing = |error: &SessionError| matches!(error, SessionError::Store { .. });
-    let mut pause = PAUSES.0;
     for look in 1_u32.. {
         let turn = ctx.step("session", || turn::look(engine, log, run, &path, overlap)).key(look);
         let turn = turn.retry(RetryPolicy::with_max_attempts(3)).retry_when(is_passing).await;
         if let Some(turn) = turn.map_err(failed)? {
             return Ok(turn);
         }
-        ctx.sleep(pause).key(format!("session:{look}")).await;
-        pause = (pause * 3 / 2).min(PAUSES.1);
+        let comes = turn::may_have_come(engine.clone(), log.to_owned(), run.to_owned(), path.clone());
+        ctx.sleep(PAUSE).key(format!("session:{look}")).or_when(comes).await;
     }
     Err(AgentError::Fault(Fault::Context { message: format!("the turn in the session `{log}` does not come") }))
 }

@@ -3,21 +3,26 @@
 //! It is the bakery algorithm (Lamport, "A new solution of Dijkstra's concurrent programming problem", 1974) with the log as the
 //! dispenser of numbers: an agent adds `Opened`, and has its turn when all that came before it have ended.
 
-use std::time::SystemTime;
+use std::pin::pin;
+use std::time::{Duration, SystemTime};
 
+use futures::future::select;
 use graphweft::store::{LogAppended, LogStore, NewLogEntry};
 use graphweft::{CancelError, Engine, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::changes::Changes;
 use super::conversation::Conversation;
 use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
 
 /// What an agent does when another run is in its session, in this process or in another one.
 ///
-/// A run that waits takes no memory and no place under [`max_concurrency`](graphweft::EngineBuilder::max_concurrency). It looks from
-/// time to time whether its turn has come, at first often and later every 30 seconds, and records that.
+/// A run that waits takes no place under [`max_concurrency`](graphweft::EngineBuilder::max_concurrency), and may be unloaded from memory. It is woken at
+/// once when an agent of the same process leaves the session, and within a quarter of a second when one of another process does, or when a run that was there is
+/// cancelled. What is recorded of the wait is a timer of 30 seconds, which is what wakes a run that was
+/// [unloaded](graphweft::EngineBuilder::max_resident_waiting).
 ///
 /// A run is in a session from the time when its agent comes until the agent ends, or the run does. While a person is asked, for an
 /// approval, the agent is at work.
@@ -107,6 +112,58 @@ pub(super) async fn look(
             }
         }
     }
+}
+
+/// How long an agent that waits relies on those of its process, at first and at most: others, and runs that are cancelled, tell it nothing.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
+
+/// Resolves when the turn of an agent that waits may have come. It reads only, and may be dropped at any time.
+pub(super) async fn may_have_come(engine: Engine, log: String, run: String, path: String) {
+    let changes = Changes::of(&log);
+    let mut ahead = None;
+    let mut pause = LOOKS.0;
+    loop {
+        let changed = changes.next();
+        // The agent itself reports what is wrong with the store, when it looks the next time.
+        if let Ok(false) = is_ahead(&engine, &log, &run, &path, &mut ahead).await {
+            return;
+        }
+        select(pin!(changed), pin!(tokio::time::sleep(pause))).await;
+        pause = (pause * 2).min(LOOKS.1);
+    }
+}
+
+/// The turns that came before that of an agent and have not ended, up to a position.
+struct Ahead {
+    turns: Vec<TurnId>,
+    until: u64,
+}
+
+/// Whether another agent is at work before this one. `ahead` is what was found before.
+async fn is_ahead(
+    engine: &Engine,
+    log: &str,
+    run: &str,
+    path: &str,
+    ahead: &mut Option<Ahead>,
+) -> Result<bool, SessionError> {
+    let logs = engine.logs()?;
+    let Ahead { turns, until } = match ahead {
+        Some(ahead) => ahead,
+        None => {
+            let seen = Conversation::read(&*logs, log, u64::MAX).await?;
+            let before = seen.open.iter().take_while(|turn| !turn.is_of(run, path)).cloned().collect();
+            ahead.insert(Ahead { turns: before, until: seen.end })
+        }
+    };
+    for entry in logs.read(log, *until, u64::MAX).await? {
+        *until = entry.position;
+        if let SessionEntry::Turn { turn, .. } | SessionEntry::Closed { turn } = SessionEntry::read(log, &entry)? {
+            turns.retain(|open| *open != turn);
+        }
+    }
+    *turns = at_work(engine, turns, run, path).await?;
+    Ok(!turns.is_empty())
 }
 
 /// Those turns whose runs are not over, and that are not of an earlier execution of this agent.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use graphweft::Workflow;
 use graphweft::json;
 use graphweft::prelude::*;
 use graphweft::store::SqliteStore;
+use graphweft::{EventKind, Workflow};
 use graphweft_agents::{
     Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
     Scripted, SessionError, Sessions, Tool,
 };
-use graphweft_tests::failure;
+use graphweft_tests::{dies_at_commit, failure, life};
 use tokio::sync::Notify;
 
 use crate::scene::{call, texts};
@@ -128,6 +128,18 @@ async fn come(engine: &Engine, runs: usize) {
     }
 }
 
+/// How often a run has slept, and whether each time something else than its timer has ended that.
+async fn sleeps(engine: &Engine, id: &str) -> (usize, bool) {
+    let records = engine.get_run(id).await.unwrap().unwrap().recorded(0..u64::MAX).await.unwrap();
+    let fired = |path: &str| records.iter().find(|event| event.path == path && event.kind == EventKind::TimerFired);
+    let slept = records.iter().filter_map(|event| match event.kind {
+        EventKind::TimerSet { until } => Some(fired(&event.path).is_some_and(|fired| fired.time < until)),
+        _ => None,
+    });
+    let slept: Vec<bool> = slept.collect();
+    (slept.len(), slept.into_iter().all(|is_early| is_early))
+}
+
 const RUNS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -160,7 +172,26 @@ async fn a_run_that_waits_sees_what_the_one_before_it_has_added() {
     model.may_reply.notify_one();
     assert_eq!(result(&first).await.unwrap(), "1 seen");
     assert_eq!(result(&second).await.unwrap(), "3 seen");
+    assert_eq!((sleeps(&one, "first").await, sleeps(&other, "second").await), ((0, true), (1, true)));
     drop(directory);
+}
+
+#[tokio::test]
+async fn runs_of_one_engine_are_woken_one_after_another_by_the_ends_of_the_turns_before_them() {
+    let model = Gate::default();
+    let builder = Engine::builder().resource(Models::new(model.clone()));
+    let engine = builder.register::<queued>().build().unwrap();
+    let first = start::<queued>(&engine, "first", "slow").await;
+    model.reached.notified().await;
+    let second = start::<queued>(&engine, "second", "Hello").await;
+    come(&engine, 2).await;
+    let third = start::<queued>(&engine, "third", "Hello").await;
+    come(&engine, 3).await;
+    model.may_reply.notify_one();
+    assert_eq!(result(&first).await.unwrap(), "1 seen");
+    assert_eq!(result(&second).await.unwrap(), "3 seen");
+    assert_eq!(result(&third).await.unwrap(), "5 seen");
+    assert_eq!((sleeps(&engine, "second").await, sleeps(&engine, "third").await), ((1, true), (1, true)));
 }
 
 #[tokio::test]
@@ -178,6 +209,7 @@ async fn a_run_that_waits_goes_on_when_the_one_before_it_has_failed_or_was_cance
         }
         assert_eq!(result(&second).await.unwrap(), "1 seen");
         result(&first).await.unwrap_err();
+        assert_eq!(sleeps(&one, "second").await, (1, true));
         assert_eq!(said(&one).await, ["Hello", "1 seen"]);
         drop(directory);
     }
@@ -225,6 +257,7 @@ async fn a_later_run_cancels_the_earlier_one_in_another_engine_which_adds_nothin
     model.reached.notified().await;
     let second = start::<cancelling>(&other, "second", "Hello").await;
     assert_eq!(result(&second).await.unwrap(), "1 seen");
+    assert_eq!(sleeps(&one, "second").await, (1, true));
     assert!(matches!(result(&first).await, Err(RunError::Cancelled)));
     assert_eq!(said(&one).await, ["Hello", "1 seen"]);
     drop(directory);
@@ -246,4 +279,48 @@ async fn a_run_that_waits_for_its_turn_takes_no_place_from_the_one_that_has_it()
     first.answer("approve", "approve").await.unwrap();
     assert_eq!(result(&first).await.unwrap(), "3 seen");
     assert_eq!(result(&second).await.unwrap(), "5 seen");
+}
+
+#[test]
+fn a_run_that_waits_has_its_turn_wherever_the_process_dies() {
+    let mut deaths = 0;
+    for carried_out in [false, true] {
+        for commit in 0.. {
+            let at = format!("commit {commit}, carried out: {carried_out}");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("runs.db");
+            let died = dies_at_commit(&path, commit, carried_out, |dying| async move {
+                let model = Gate::default();
+                let builder = Engine::builder().store(dying).resource(Models::new(model.clone()));
+                let engine = builder.register::<queued>().build().unwrap();
+                let first = start::<queued>(&engine, "first", "slow").await;
+                model.reached.notified().await;
+                let second = start::<queued>(&engine, "second", "Hello").await;
+                come(&engine, 2).await;
+                model.may_reply.notify_one();
+                result(&first).await.unwrap();
+                result(&second).await.unwrap();
+                engine.shutdown().await;
+            });
+            deaths += u32::from(died);
+            life(async {
+                let model = Gate::default();
+                model.may_reply.notify_one();
+                let engine = engine(&path, &model).await;
+                engine.recover().await.unwrap();
+                let first = start::<queued>(&engine, "first", "slow").await;
+                assert_eq!(result(&first).await.unwrap(), "1 seen", "{at}");
+                let second = start::<queued>(&engine, "second", "Hello").await;
+                assert_eq!(result(&second).await.unwrap(), "3 seen", "{at}");
+                assert_eq!(said(&engine).await, ["slow", "1 seen", "Hello", "3 seen"], "{at}");
+                let (slept, are_early) = sleeps(&engine, "second").await;
+                assert!(slept <= 1 && are_early, "{at}: {slept}");
+                engine.shutdown().await;
+            });
+            if !died {
+                break;
+            }
+        }
+    }
+    assert!(deaths >= 16, "it has died at {deaths} commits only");
 }

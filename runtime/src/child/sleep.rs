@@ -7,6 +7,7 @@ use std::task::{Context as Waker, Poll};
 use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;
+use futures::future::{BoxFuture, Either, select};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
@@ -59,6 +60,7 @@ struct Request<'c> {
     name: &'static str,
     key: String,
     duration: Duration,
+    early: Option<BoxFuture<'static, ()>>,
 }
 
 impl Context {
@@ -98,7 +100,7 @@ impl Context {
 
     /// A timer by the name of what it is for, and a key.
     pub(crate) fn timer(&self, name: &'static str, key: String, duration: Duration) -> Sleep<'_> {
-        Sleep(Lazy::Described(Request { context: self, name, key, duration }))
+        Sleep(Lazy::Described(Request { context: self, name, key, duration, early: None }))
     }
 }
 
@@ -107,6 +109,41 @@ impl Sleep<'_> {
     pub fn key(mut self, key: impl ToString) -> Self {
         let key = key.to_string();
         self.0.describe(|request| request.key = key);
+        self
+    }
+
+    /// Ends the timer early when a future is ready. What is recorded, and what the node sees, is that the timer has fired, and not why: so the node
+    /// does the same when it starts again, and looks itself for what it waits for.
+    ///
+    /// The future is a hint. It is executed beside the node, under no `max_concurrency`, and does not keep the run in memory. If the run
+    /// is unloaded, or the process ends, the future is dropped, and another one is made when the node starts again and
+    /// comes to this timer; if the run is not in memory, the timer fires at its time. A panic in it is one of the node.
+    ///
+    /// A job that looks every hour, and at once if another task of this process says that there is something:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use graphweft::prelude::*;
+    /// use tokio::sync::Notify;
+    ///
+    /// static HAS_COME: Notify = Notify::const_new();
+    ///
+    /// #[node]
+    /// async fn collect(shelf: String, ctx: &Context) -> String {
+    ///     ctx.sleep(Duration::from_secs(3600)).or_when(HAS_COME.notified()).await;
+    ///     format!("what is on {shelf}") // if anything
+    /// }
+    ///
+    /// workflow! { pub shelf(String) -> String { START => collect; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let run = Engine::builder().build()?.start::<shelf>("shelf 3".into()).await?;
+    /// HAS_COME.notify_one();
+    /// assert_eq!(run.result().await?, "what is on shelf 3");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn or_when(mut self, early: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.0.describe(|request| request.early = Some(early.boxed()));
         self
     }
 }
@@ -120,7 +157,7 @@ impl Request<'_> {
     }
 
     async fn slept(self) -> Result<(), Fault> {
-        let Request { context, name, key, duration } = self;
+        let Request { context, name, key, duration, early } = self;
         let attempt = &context.0;
         let path = match name {
             SLEEP => attempt.path_of(name, Some(&key))?,
@@ -147,7 +184,13 @@ impl Request<'_> {
             let (attempt, clock) = (Arc::clone(attempt), clock.clone());
             held.spawn(
                 async move {
-                    pass(until, due, &clock).await;
+                    match early {
+                        Some(early) => {
+                            let time = std::pin::pin!(pass(until, due, &clock));
+                            let (Either::Left(_) | Either::Right(_)) = select(early, time).await;
+                        }
+                        None => pass(until, due, &clock).await,
+                    }
                     // What was asked for with the timer is recorded before it fires, however short its time is: a signal that was
                     // there before the wait for it is delivered with the record of that wait.
                     attempt.requests().recorded().await;
