@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either, pending, select};
 use graphweft::store::{
-    Append, Appended, Created, LogAppended, LogEntry, LogStore, NewLogEntry, NewRun, Owner, SqliteStore, StartedOver,
-    Store, StoreError,
+    Append, Appended, Created, LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry, NewRun, Owner, SqliteStore,
+    StartedOver, Store, StoreError,
 };
 use tokio::sync::Notify;
 
@@ -119,6 +119,10 @@ impl LogStore for DyingLogs {
 
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
         self.inner.list(prefix)
+    }
+
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.commit(self.inner.trim(trim))
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {

@@ -114,6 +114,13 @@ impl EngineBuilder {
         self
     }
 
+    /// How many of the last updates of a [scope](crate::scope) are kept one by one at least; the default is 4,096. Those before them become one entry
+    /// from time to time: [what that means](crate::scope#where-it-is-stored).
+    pub fn keep_scope_updates(mut self, updates: usize) -> Self {
+        self.env.scope_updates = updates;
+        self
+    }
+
     /// Sets a function around every attempt at a node, a child or a step, which is called in its place: it runs the attempt with
     /// [`Next::run`], and may do something before and after, such as measuring, logging, waiting or refusing. Of several, the first
     /// is outermost.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::inner::Engine;
 use crate::context::Context;
-use crate::store::LogStore;
+use crate::store::{LogStore, Store};
 use crate::value::MaxSize;
 
 /// The store keeps no logs.
@@ -54,6 +54,15 @@ impl Engine {
 
     pub(crate) fn max_value_size(&self) -> MaxSize {
         self.0.env.max_value_size
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.0.store)
+    }
+
+    /// How many updates of a scope are kept one by one at least.
+    pub(crate) fn scope_updates(&self) -> usize {
+        self.0.env.scope_updates
     }
 }
 

@@ -26,11 +26,18 @@ pub(super) struct Fold {
     values: Map<String, Value>,
     /// Keys that hold something else than what their reducer merges, and why.
     broken: BTreeMap<String, String>,
+    /// How many entries are behind the last summary.
+    #[serde(default)]
+    pub(super) updates: usize,
+    /// How many entries were kept before it.
+    #[serde(default)]
+    pub(super) kept: usize,
 }
 
 impl Fold {
     pub(super) fn apply(&mut self, position: u64, writes: &[StateWrite]) {
         self.end = position;
+        self.updates += 1;
         for write in writes {
             // One key that two programs use in different ways must not make the others unreadable.
             match fold_into(&mut self.values, std::slice::from_ref(write)) {

@@ -1,6 +1,6 @@
 //! The log of a scope, in the store of an engine.
 //!
-//! `%state/user/ada` has an entry for each update. `%state-at/user/ada` has one or two snapshots, each the fold of the entries up to a
+//! `%state/user/ada` has an entry for each update, behind one that sums up those of long ago (`trim.rs`). `%state-at/user/ada` has one or two snapshots, each the fold of the entries up to a
 //! position: a cache, which may be missing, and counts only if the entry at its position is there. So one that
 //! outlives the deletion of the log, since it was written at that time, says nothing: positions are never given again.
 
@@ -11,54 +11,95 @@ use serde::Deserialize;
 
 use super::error::ScopeError;
 use super::fold::{Entry, Fold};
+use super::summary::Logged;
+use crate::engine::Engine;
 use crate::state_write::StateOp;
-use crate::store::{LogAppended, LogEntry, LogStore, NewLogEntry};
+use crate::store::{LogAppended, LogEntry, LogStore, NewLogEntry, Store};
 
 /// After how many entries the next reader writes a snapshot.
 const SNAPSHOT_AFTER: usize = 256;
 
+/// How the key of an entry begins if a program has given it.
+pub(super) const KEYED: &str = "program \"";
+
 #[derive(Clone)]
 pub(super) struct ScopeLog {
-    logs: Arc<dyn LogStore>,
+    pub(super) logs: Arc<dyn LogStore>,
+    /// It knows which runs are over.
+    pub(super) store: Arc<dyn Store>,
+    /// How many updates are kept one by one at least.
+    pub(super) updates: usize,
     pub(super) scope: &'static str,
     pub(super) id: String,
-    log: String,
+    pub(super) log: String,
 }
 
 impl ScopeLog {
-    pub(super) fn new(logs: Arc<dyn LogStore>, scope: &'static str, id: String) -> Self {
+    pub(super) fn new(engine: &Engine, scope: &'static str, id: String) -> Result<Self, ScopeError> {
+        let (logs, store, updates) = (engine.logs()?, engine.store(), engine.scope_updates());
         let log = format!("{}{}", prefix_of(scope), escaped(&id));
-        ScopeLog { logs, scope, id, log }
+        Ok(ScopeLog { logs, store, updates, scope, id, log })
     }
 
     /// The state up to a position; with `u64::MAX`, as it is now.
+    ///
+    /// If the entry at that position has become a part of a summary, it is that of the summary: the oldest state that is left.
     pub(super) async fn read(&self, until: u64) -> Result<Fold, ScopeError> {
         let (mut fold, entries) = self.snapshot_and_news(until).await?;
-        for entry in &entries {
-            fold.apply(entry.position, &self.entry(entry)?.writes);
+        let mut news = &entries[..];
+        // Of what is before the last summary, something may be missing.
+        if let Some(at) = news.iter().rposition(|entry| entry.value.get("summary").is_some())
+            && let Logged::Summary(summary) = self.logged(&news[at])?
+        {
+            fold = summary.into_fold();
+            news = &news[at + 1..];
         }
-        if until == u64::MAX && entries.len() >= SNAPSHOT_AFTER {
-            // It is a cache: without it, more is read the next time.
-            if let Err(error) = self.put_snapshot(&fold).await {
-                tracing::debug!(log = self.log, %error, "a snapshot of the state of a scope was not written");
+        if fold.end > until {
+            tracing::debug!(
+                log = self.log,
+                until,
+                read = fold.end,
+                "the state of a scope is read as of a later update"
+            );
+        }
+        for entry in news.iter().take_while(|entry| entry.position <= until) {
+            if let Logged::Update(update) = self.logged(entry)? {
+                fold.apply(entry.position, &update.writes);
+            }
+        }
+        if until == u64::MAX {
+            // Without it, more is read the next time.
+            if let Err(error) = self.shorten(&fold, news.len()).await {
+                tracing::debug!(log = self.log, %error, "the log of a scope was not shortened");
             }
         }
         Ok(fold)
     }
 
-    /// The last snapshot up to a position, and the entries behind it.
+    /// Sees to it that the next reader reads less than this one.
+    async fn shorten(&self, fold: &Fold, news: usize) -> Result<(), ScopeError> {
+        if self.is_long(fold.updates, fold.kept) {
+            return self.trim().await;
+        }
+        if news >= SNAPSHOT_AFTER {
+            self.put_snapshot(fold).await?;
+        }
+        Ok(())
+    }
+
+    /// The last snapshot up to a position, and the entries behind it, up to the end of the log.
     async fn snapshot_and_news(&self, until: u64) -> Result<(Fold, Vec<LogEntry>), ScopeError> {
         let snapshots = self.logs.read(&self.snapshots(), 0, u64::MAX).await?;
         let snapshots = snapshots.into_iter().filter_map(|snapshot| Fold::deserialize(&snapshot.value).ok());
         let last = snapshots.filter(|fold| 0 < fold.end && fold.end <= until).max_by_key(|fold| fold.end);
         if let Some(fold) = last {
-            let mut entries = self.logs.read(&self.log, fold.end - 1, until).await?;
+            let mut entries = self.logs.read(&self.log, fold.end - 1, u64::MAX).await?;
             if entries.first().is_some_and(|entry| entry.position == fold.end) {
                 entries.remove(0);
                 return Ok((fold, entries));
             }
         }
-        Ok((Fold::default(), self.logs.read(&self.log, 0, until).await?))
+        Ok((Fold::default(), self.logs.read(&self.log, 0, u64::MAX).await?))
     }
 
     async fn put_snapshot(&self, fold: &Fold) -> Result<(), ScopeError> {
@@ -92,15 +133,9 @@ impl ScopeLog {
                 LogAppended::Conflict { end: now } => {
                     let news = self.logs.read(&self.log, end, now).await?;
                     for other in &news {
-                        let other = self.entry(other)?;
-                        if let Some(write) = other.writes.iter().find(|write| overwritten.contains(&write.key.as_str()))
-                        {
-                            return Err(ScopeError::Conflict {
-                                scope: self.scope.to_owned(),
-                                id: self.id.clone(),
-                                key: write.key.clone(),
-                                by: other.by,
-                            });
+                        if let Some((key, by)) = self.logged(other)?.writer_of(&overwritten, entry.read) {
+                            let (scope, id) = (self.scope.to_owned(), self.id.clone());
+                            return Err(ScopeError::Conflict { scope, id, key, by });
                         }
                     }
                     // Less than was read, if the log was deleted meanwhile.
@@ -115,7 +150,7 @@ impl ScopeLog {
     pub(super) async fn position_of(&self, key: &str, after: u64) -> Result<u64, ScopeError> {
         let entries = self.logs.read(&self.log, after, u64::MAX).await?;
         match entries.iter().find(|entry| entry.key == key) {
-            Some(own) => Ok(self.entry(own)?.read),
+            Some(own) => Ok(self.logged(own)?.read_up_to()),
             None => Ok(entries.last().map_or(after, |last| last.position)),
         }
     }
@@ -130,12 +165,12 @@ impl ScopeLog {
         Ok(before || log || after)
     }
 
-    fn snapshots(&self) -> String {
+    pub(super) fn snapshots(&self) -> String {
         format!("%state-at/{}/{}", self.scope, escaped(&self.id))
     }
 
-    fn entry(&self, entry: &LogEntry) -> Result<Entry, ScopeError> {
-        Entry::deserialize(&entry.value).map_err(|error| ScopeError::Unreadable {
+    pub(super) fn logged(&self, entry: &LogEntry) -> Result<Logged, ScopeError> {
+        Logged::read(&entry.value).map_err(|error| ScopeError::Unreadable {
             log: self.log.clone(),
             position: entry.position,
             message: error.to_string(),
@@ -166,7 +201,7 @@ fn unescaped(id: &str) -> String {
     id.replace("%00", "\0").replace("%25", "%")
 }
 
-fn not_json(error: serde_json::Error) -> ScopeError {
+pub(super) fn not_json(error: serde_json::Error) -> ScopeError {
     ScopeError::Store { message: error.to_string() }
 }
 

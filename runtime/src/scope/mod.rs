@@ -48,7 +48,7 @@
 //!
 //! # Reading
 //! [`Context::scope`](crate::Context::scope) reads the state of one scope as it is at this time, and records *how far* it has read, which is a number,
-//! and not what. So a node that starts again, after a restart or since its run was unloaded, reads the same, and many runs do not hold many copies. The next
+//! and not what. So a node that starts again, after a restart or since its run was unloaded, reads the same ([for so long](#where-it-is-stored)), and many runs do not hold many copies. The next
 //! attempt of a node that has failed reads the same too, as with all that is recorded, unless its update was a conflict: then it reads what is there now. [`ScopedState::get`] returns a value.
 //!
 //! # Writing
@@ -84,10 +84,23 @@
 //!
 //! # Where it is stored
 //! In the logs of the engine's store ([`Engine::logs`](crate::Engine::logs)), beside the runs: names that begin with `%state` are taken. Each update is an entry, of
-//! the size of what it writes and some 200 bytes, for as long as the scope is not [deleted](crate::Engine::delete_scope): a
-//! counter that is increased a million times takes some 300 MB. Reading does not grow with that: after every
-//! 256 entries the values are stored as one, and what is read is that and what came behind it. A node that restarts with an
-//! earlier position, or with one from before a deletion, may have to read more, or find nothing.
+//! the size of what it writes and some 200 bytes. The last 4,096 updates are kept one by one
+//! ([`keep_scope_updates`](crate::EngineBuilder::keep_scope_updates)); when as many again are behind them, all before them become one entry with the values, in
+//! one commit. So a counter that is increased a million times takes some 8,000 entries. Reading does not grow with that either: after every
+//! 256 entries the values are stored as one, and what is read is that and what came behind it.
+//!
+//! What is left of an update that has become a part of that entry:
+//!
+//! - **Its key**, for as long as it may be sent again, so that it is made once: that of a run until the run has completed or is deleted, since one that
+//!   has failed can be retried; a [key](OpenScope::key) that a program has given, for 30 days. A run that never ends and updates one scope for
+//!   ever leaves all its keys there; let it [start over](crate::Context::start_over) from time to time.
+//! - **Who has written a key of the state last**, and at which position. So an [`Overwrite`](crate::state::Overwrite) of what was read long before is still a conflict
+//!   if another one has written the key since, and none otherwise.
+//! - **Not the states in between.** A node that starts again after more than 4,096 other updates, such as after a restart or behind a long wait
+//!   for a person, reads the oldest state that is left, and not the one that it had read. What it has recorded since stays. If it has to decide the same again,
+//!   let it keep what it decides by: `ctx.step("visits", ..)` records a value.
+//!
+//! A node that restarts with a position from before a deletion may find nothing.
 //!
 //! Neither a retention nor `graphweft prune` deletes it. What a list holds is read and stored whole: keep long histories elsewhere.
 
@@ -96,6 +109,8 @@ mod fold;
 mod id;
 mod log;
 mod scoped;
+mod summary;
+mod trim;
 mod update;
 
 pub use error::{ScopeError, WrittenBy};

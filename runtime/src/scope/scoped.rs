@@ -112,7 +112,7 @@ impl Engine {
     /// # Errors
     /// If the store fails or keeps no logs.
     pub async fn delete_scope<S: Scope>(&self, _: S, id: impl Into<String>) -> Result<bool, ScopeError> {
-        ScopeLog::new(self.logs()?, S::NAME, id.into()).delete().await
+        ScopeLog::new(self, S::NAME, id.into())?.delete().await
     }
 }
 
@@ -149,7 +149,7 @@ enum OpenedBy<'c> {
 
 impl<S> OpenScope<'_, S> {
     /// Distinguishes the times that a node reads a scope, if it does so more than once. Outside of a run, it names what the
-    /// program does: updates with one key are made once.
+    /// program does: updates with one key are made once, [within 30 days](crate::scope#where-it-is-stored) at least.
     pub fn key(mut self, key: impl ToString) -> Self {
         self.key = Some(key.to_string());
         self
@@ -173,7 +173,7 @@ async fn of_program<'c, S: Scope>(
     id: String,
     key: Option<String>,
 ) -> Result<ScopedState<'c, S>, ScopeError> {
-    let log = ScopeLog::new(engine.logs()?, S::NAME, id);
+    let log = ScopeLog::new(&engine, S::NAME, id)?;
     let fold = log.read(u64::MAX).await?;
     let entry = key.map_or_else(|| format!("program {}", uuid::Uuid::now_v7()), |key| format!("program {key:?}"));
     Ok(ScopedState { log, fold, max: engine.max_value_size(), entry, reader: Reader::Program, scope: PhantomData })
@@ -182,7 +182,7 @@ async fn of_program<'c, S: Scope>(
 async fn of_node<S: Scope>(context: &Context, key: Option<String>) -> Result<ScopedState<'_, S>, ScopeError> {
     let id = id_of::<S>(context)?;
     let engine = context.engine().ok_or(ScopeError::NoEngine)?;
-    let log = ScopeLog::new(engine.logs()?, S::NAME, id);
+    let log = ScopeLog::new(&engine, S::NAME, id)?;
     let mut step = ScopeStep { context, scope: S::NAME, key, conflicts: 0 };
     // What the step has read, so that it is not read again behind it.
     let now: Arc<Mutex<Option<Fold>>> = Arc::default();

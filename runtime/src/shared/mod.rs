@@ -86,6 +86,8 @@ pub(crate) struct Env {
     pub(crate) resting: Mutex<VecDeque<(Weak<Shared>, u64)>>,
     /// After how many records a snapshot is made of a run, and how many must be behind it before the next; 0 for none.
     pub(crate) snapshot_every: u64,
+    /// How many updates of a scope are kept one by one at least.
+    pub(crate) scope_updates: usize,
 }
 
 impl Default for Env {
@@ -106,6 +108,7 @@ impl Default for Env {
             max_resident_waiting: 1000,
             resting: Mutex::default(),
             snapshot_every: 4096,
+            scope_updates: 4096,
         }
     }
 }

@@ -14,8 +14,8 @@ use super::scenario::{How, StoreFault};
 use crate::event::EventKind;
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogAppended,
-    LogEntry, LogStore, NewLogEntry, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview,
-    RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
+    LogEntry, LogStore, LogTrim, NewLogEntry, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey,
+    RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
 /// How long a commit waits for another process to take over, which may have nothing to take over.
@@ -391,6 +391,10 @@ impl LogStore for Process {
 
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
         self.look(|store| ready(logs_of(store).and_then(|logs| at_once(logs.list(prefix)))).boxed())
+    }
+
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.commit(|process| at_once(logs_of(&*process.disk.0.store)?.trim(trim)))
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::error::StoreError;
 
-/// Logs of JSON values, each with a name, that only grow. A [`Store`](super::Store) that keeps them returns them by
+/// Logs of JSON values, each with a name, that only grow, until their beginning is [replaced](Self::trim). A [`Store`](super::Store) that keeps them returns them by
 /// [`logs`](super::Store::logs), so that they are in the same file as its runs.
 ///
 /// An entry has a *position*. Positions grow within a log, have gaps, and are never given again, not even after the log was
 /// deleted. So a position says how far a log was read, and the entries up to it are the same whenever they are read
-/// again, or gone with the whole log. An empty log ends at position 0.
+/// again, or gone with the whole log or its beginning. An empty log ends at position 0.
 ///
 /// Called from many tasks, and by several processes, at once. If a future is dropped, its operation may or may not have happened.
 ///
@@ -41,6 +41,13 @@ pub trait LogStore: Send + Sync + 'static {
 
     /// The names of all logs that begin with this, sorted.
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
+
+    /// Replaces the beginning of a log by one entry, in one transaction: the entry at the position [`until`](LogTrim::until) gets another value, and
+    /// those before it are removed, except for the [`kept`](LogTrim::keep) ones. Keys of removed entries are free again. Nothing changes if there is no entry at that
+    /// position, since another one has trimmed the log or deleted it. Returns whether there was one.
+    ///
+    /// The end of the log stays what it is, and so do the positions, the keys and the times of the entries that are left.
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Deletes a log with all its entries. Returns whether there was one. Its keys are free again.
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
@@ -87,6 +94,52 @@ impl NewLogEntry {
     /// The same, only if the log ends at this position.
     pub fn behind(self, position: u64) -> Self {
         NewLogEntry { behind: Some(position), ..self }
+    }
+}
+
+/// What is to become of the beginning of a log: [`LogStore::trim`].
+///
+/// A balance in the place of the payments that it comes from:
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::prelude::*;
+/// use graphweft::json;
+/// use graphweft::store::{LogTrim, NewLogEntry};
+///
+/// # graphweft::block_on(async {
+/// let logs = Engine::builder().build()?.logs()?;
+/// for (key, cents) in [("evt_77", 40), ("evt_78", 2), ("evt_79", 5)] {
+///     logs.append(NewLogEntry::new("account/ada", key, json!(cents), SystemTime::now())).await?;
+/// }
+/// let entries = logs.read("account/ada", 0, u64::MAX).await?;
+/// assert!(logs.trim(LogTrim::new("account/ada", entries[1].position, json!(42))).await?);
+/// let balance: Vec<_> = logs.read("account/ada", 0, u64::MAX).await?.into_iter().map(|entry| entry.value).collect();
+/// assert_eq!(balance, [json!(42), json!(5)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LogTrim {
+    /// The log.
+    pub log: String,
+    /// The position of the entry that sums up those before it.
+    pub until: u64,
+    /// What that entry says from here on.
+    pub value: Value,
+    /// The positions of entries before it that stay, with their keys.
+    pub keep: Vec<u64>,
+}
+
+impl LogTrim {
+    /// The entry at this position gets this value, and sums up all before it.
+    pub fn new(log: impl Into<String>, until: u64, value: Value) -> Self {
+        LogTrim { log: log.into(), until, value, keep: Vec::new() }
+    }
+
+    /// The same, and the entries at these positions stay.
+    pub fn keep(self, positions: impl IntoIterator<Item = u64>) -> Self {
+        LogTrim { keep: positions.into_iter().collect(), ..self }
     }
 }
 

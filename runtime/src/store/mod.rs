@@ -48,7 +48,7 @@ pub use error::StoreError;
 pub use feed::{FeedPage, FeedPlace, FeedQuery, FeedRecord};
 pub use header::{Created, NewRun, RunHeader, StartedOver};
 pub use ids::{Owner, RunKey};
-pub use logs::{LogAppended, LogEntry, LogStore, NewLogEntry};
+pub use logs::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry};
 pub use memory::MemoryStore;
 pub use open_question::{OpenQuestion, QuestionChange};
 pub use overview::RunOverview;

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::event::EventKind;
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogAppended,
-    LogEntry, LogStore, MemoryStore, NewLogEntry, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey,
-    RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
+    LogEntry, LogStore, LogTrim, MemoryStore, NewLogEntry, NewRun, Owner, QuestionQuery, Record, ReserveTask,
+    RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
 /// The store of one process: what is committed is in the [`MemoryStore`] behind it, which the next process gets.
@@ -267,6 +267,10 @@ impl LogStore for CrashLogs {
 
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
         unless(self.store.check(), || self.inner.list(prefix))
+    }
+
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        unless(self.store.commits(|| format!("the trimming of log `{}`", trim.log)), || self.inner.trim(trim))
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {

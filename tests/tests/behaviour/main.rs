@@ -65,6 +65,7 @@ mod runtimes;
 mod scopes;
 mod scopes_killed;
 mod scopes_shared;
+mod scopes_trimmed;
 mod shutting_down;
 mod signals;
 mod signals_of_graphs;

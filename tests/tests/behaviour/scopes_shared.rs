@@ -31,16 +31,33 @@ async fn overwrite(_number: u64, ctx: &Context) -> Result<(), ScopeError> {
 workflow! { merging(u64) -> () { START => merge; } }
 workflow! { overwriting(u64) -> () { START => overwrite; } }
 
-async fn engine(path: &Path) -> Engine {
+async fn engine(path: &Path, updates: usize) -> Engine {
     let store = SqliteStore::open(path).await.unwrap();
-    Engine::builder().store(store).register::<merging>().register::<overwriting>().build().unwrap()
+    Engine::builder()
+        .store(store)
+        .keep_scope_updates(updates)
+        .register::<merging>()
+        .register::<overwriting>()
+        .build()
+        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_engines_that_write_at_once_lose_nothing() {
+    lose_nothing(10_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_engines_that_write_and_trim_at_once_lose_nothing() {
+    let entries = lose_nothing(3).await;
+    assert!(entries < usize::try_from(4 * RUNS).unwrap(), "{entries} of {} updates are left", 4 * RUNS);
+}
+
+/// Returns how many entries are left of the updates.
+async fn lose_nothing(updates: usize) -> usize {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("runs.db");
-    let engines = [engine(&path).await, engine(&path).await];
+    let engines = [engine(&path, updates).await, engine(&path, updates).await];
     let mut runs = Vec::new();
     for number in 0..RUNS {
         for (engine, first) in engines.iter().zip([0, RUNS]) {
@@ -60,4 +77,5 @@ async fn two_engines_that_write_at_once_lose_nothing() {
         names.sort_unstable();
         assert_eq!(names, (0..2 * RUNS).collect::<Vec<_>>());
     }
+    engines[0].logs().unwrap().read("%state/user/ada", 0, u64::MAX).await.unwrap().len()
 }

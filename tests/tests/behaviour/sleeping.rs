@@ -1,10 +1,13 @@
 //! Timers of a node, `ctx.sleep(..)`: they outlive the process.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
+use graphweft::store::SqliteStore;
 use graphweft::{Event, EventKind};
 use graphweft_tests::{Death, Remains, life, paths, records, records_of};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -384,4 +387,71 @@ mod set_back {
         let took = wall.end_of(&engine).await;
         assert!(took <= 2 * DELAY, "{took:?}");
     }
+}
+
+static HAS_COME: Notify = Notify::const_new();
+
+/// Woken by a hint, which its next life does not get.
+#[node]
+async fn hinted(ctx: &Context) -> bool {
+    ctx.sleep(HOUR).or_when(HAS_COME.notified()).await;
+    ctx.ask("fine", "Is it fine?").await
+}
+
+workflow! { hinting(()) -> bool { START => hinted; } }
+
+#[test]
+fn a_sleep_that_a_hint_has_ended_is_over_for_the_next_process_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let engine = async || {
+        let store = SqliteStore::open(&path).await.unwrap();
+        Engine::builder().store(store).register::<hinting>().build().unwrap()
+    };
+    life(async {
+        let engine = engine().await;
+        let run = engine.start::<hinting>(()).id("one").await.unwrap();
+        HAS_COME.notify_one();
+        let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it asks") };
+        engine.shutdown().await;
+    });
+    life(async {
+        let engine = engine().await;
+        engine.recover().await.unwrap();
+        let run = engine.get_run_of::<hinting>("one").await.unwrap().unwrap();
+        run.answer("fine", true).await.unwrap();
+        assert!(run.result().await.unwrap());
+        assert_eq!(timers(&run.recorded(0..u64::MAX).await.unwrap()).len(), 2);
+        engine.shutdown().await;
+    });
+}
+
+#[tokio::test]
+async fn a_hint_does_not_keep_a_run_in_memory() {
+    struct Dropped(Arc<Notify>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+
+    #[node]
+    async fn waits(#[resource] dropped: &Arc<Notify>, ctx: &Context) {
+        let hint = Dropped(Arc::clone(dropped));
+        let never = async move {
+            let _hint = hint;
+            std::future::pending::<()>().await;
+        };
+        ctx.sleep(HOUR).or_when(never).await;
+    }
+
+    workflow! { unloading(()) -> () { START => waits; } }
+
+    let dropped = Arc::new(Notify::new());
+    let builder = Engine::builder().resource(Arc::clone(&dropped)).max_resident_waiting(0);
+    let engine = builder.register::<unloading>().build().unwrap();
+    let run = engine.start::<unloading>(()).await.unwrap();
+    dropped.notified().await;
+    assert_eq!(run.status().await.unwrap(), RunStatus::Sleeping);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::*;
-use crate::store::{LogAppended, LogEntry, LogStore, NewLogEntry};
+use crate::store::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry};
 
 fn entry(log: &str, key: &str) -> NewLogEntry {
     NewLogEntry::new(log, key, json!({ "said": key, "number": 985.690_694_632_869_5 }), at(3))
@@ -111,6 +111,78 @@ pub async fn a_deleted_log_is_gone_and_its_positions_are_not_given_again(store: 
     assert!(again > last, "{again} {last}");
     assert_eq!(logs.read("a", 0, last).await.unwrap(), []);
     assert_eq!(all(&logs, "b").await[0].position, other);
+}
+
+/// A log with these keys, and their positions.
+async fn log_of<const N: usize>(logs: &Arc<dyn LogStore>, keys: [&str; N]) -> [u64; N] {
+    let mut positions = [0; N];
+    for (key, position) in keys.into_iter().zip(&mut positions) {
+        *position = put(logs, entry("a", key)).await;
+    }
+    positions
+}
+
+pub async fn the_beginning_of_a_log_becomes_one_entry_and_the_rest_stays(store: impl Store) {
+    let Some(logs) = store.logs() else { return };
+    let other = put(&logs, entry("b", "other")).await;
+    let [_, kept, _, until, last] = log_of(&logs, ["one", "two", "three", "four", "five"]).await;
+    let sum = json!({ "sum": [1, 985.690_694_632_869_5] });
+    // A position before it that the log does not have says nothing.
+    assert!(logs.trim(LogTrim::new("a", until, sum.clone()).keep([last, other, kept])).await.unwrap());
+    let expected = [(kept, "two", None), (until, "four", Some(sum)), (last, "five", None)];
+    let expected = expected.map(|(position, key, value)| {
+        LogEntry::new(position, key, value.unwrap_or_else(|| entry("a", key).value), at(3))
+    });
+    assert_eq!(all(&logs, "a").await, expected);
+    assert_eq!(logs.read("a", kept, until).await.unwrap(), expected[1..2]);
+    assert_eq!(keys(&logs, "b").await, ["other"]);
+    let end = logs.append(entry("a", "six").behind(until)).await.unwrap();
+    assert_eq!(end, LogAppended::Conflict { end: last });
+    assert!(put(&logs, entry("a", "six").behind(last)).await > last);
+    // Once more, with what was kept before, up to the end.
+    let end = all(&logs, "a").await.pop().unwrap().position;
+    assert!(logs.trim(LogTrim::new("a", end, json!(6))).await.unwrap());
+    assert_eq!(all(&logs, "a").await, [LogEntry::new(end, "six", json!(6), at(3))]);
+}
+
+pub async fn keys_of_removed_entries_are_free_and_those_of_kept_ones_are_not(store: impl Store) {
+    let Some(logs) = store.logs() else { return };
+    let [_, kept, until] = log_of(&logs, ["one", "two", "three"]).await;
+    assert!(logs.trim(LogTrim::new("a", until, json!(null)).keep([kept])).await.unwrap());
+    for (key, position) in [("two", kept), ("three", until)] {
+        assert_eq!(logs.append(entry("a", key)).await.unwrap(), LogAppended::Existing { position });
+    }
+    let again = put(&logs, entry("a", "one")).await;
+    assert!(again > until);
+    assert_eq!(keys(&logs, "a").await, ["two", "three", "one"]);
+}
+
+pub async fn a_log_is_not_trimmed_at_a_position_that_it_does_not_have(store: impl Store) {
+    let Some(logs) = store.logs() else { return };
+    let [first, second, third] = log_of(&logs, ["one", "two", "three"]).await;
+    let other = put(&logs, entry("b", "one")).await;
+    let before = all(&logs, "a").await;
+    for until in [0, other, u64::MAX] {
+        assert!(!logs.trim(LogTrim::new("a", until, json!(null))).await.unwrap(), "{until}");
+    }
+    assert!(!logs.trim(LogTrim::new("c", first, json!(null))).await.unwrap());
+    assert_eq!((all(&logs, "a").await, keys(&logs, "b").await), (before, vec!["one".to_owned()]));
+    assert!(logs.trim(LogTrim::new("a", second, json!(null))).await.unwrap());
+    assert!(!logs.trim(LogTrim::new("a", first, json!(null))).await.unwrap());
+    assert!(logs.delete("a").await.unwrap());
+    assert!(!logs.trim(LogTrim::new("a", third, json!(null))).await.unwrap());
+    assert_eq!(logs.list("").await.unwrap(), ["b"]);
+}
+
+pub async fn of_two_who_trim_a_log_each_leaves_what_is_behind_its_entry(store: impl Store) {
+    let Some(logs) = store.logs() else { return };
+    let [_, second, _, fourth, fifth] = log_of(&logs, ["one", "two", "three", "four", "five"]).await;
+    let trims = [second, fourth].map(|until| logs.trim(LogTrim::new("a", until, json!(until))));
+    let [_, further] = <[_; 2]>::try_from(join_all(trims).await).unwrap();
+    assert!(further.unwrap());
+    let left: Vec<u64> = all(&logs, "a").await.iter().map(|entry| entry.position).collect();
+    assert_eq!(left, [fourth, fifth]);
+    assert_eq!(all(&logs, "a").await[0].value, json!(fourth));
 }
 
 pub async fn a_log_adds_no_record(store: impl Store) {

@@ -130,6 +130,10 @@ macro_rules! store_conformance {
                 of_many_who_add_behind_one_entry_exactly_one_does
                 logs_are_listed_by_the_beginning_of_their_names
                 a_deleted_log_is_gone_and_its_positions_are_not_given_again
+                the_beginning_of_a_log_becomes_one_entry_and_the_rest_stays
+                keys_of_removed_entries_are_free_and_those_of_kept_ones_are_not
+                a_log_is_not_trimmed_at_a_position_that_it_does_not_have
+                of_two_who_trim_a_log_each_leaves_what_is_behind_its_entry
                 a_log_adds_no_record
             }
             claims {

@@ -1,12 +1,12 @@
 //! Logs in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 
-use crate::store::logs::{LogAppended, LogEntry, LogStore, NewLogEntry};
+use crate::store::logs::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry};
 use crate::store::{StoreError, to_the_millisecond};
 
 /// The logs of a store. A clone is another handle to the same logs.
@@ -46,6 +46,22 @@ impl Logs {
         LogAppended::Added { position: self.last }
     }
 
+    fn trim(&mut self, trim: LogTrim) -> bool {
+        let LogTrim { log, until, value, keep } = trim;
+        let Some(Log { entries, positions }) = self.logs.get_mut(&log) else { return false };
+        let Ok(at) = entries.binary_search_by_key(&until, |entry| entry.position) else { return false };
+        entries[at].value = value;
+        let keep: BTreeSet<u64> = keep.into_iter().collect();
+        entries.retain(|entry| {
+            let stays = entry.position >= until || keep.contains(&entry.position);
+            if !stays {
+                positions.remove(&entry.key);
+            }
+            stays
+        });
+        true
+    }
+
     fn read(&self, log: &str, after: u64, until: u64) -> Vec<LogEntry> {
         let entries = self.logs.get(log).map_or(&[][..], |log| &log.entries);
         let from = entries.partition_point(|entry| entry.position <= after);
@@ -76,6 +92,10 @@ impl LogStore for MemoryLogs {
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
         let logs = self.lock();
         done(logs.logs.keys().filter(|log| log.starts_with(prefix)).cloned().collect())
+    }
+
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        done(self.lock().trim(trim))
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {

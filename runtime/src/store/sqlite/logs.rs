@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::seal::Seal;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
-use crate::store::{LogAppended, LogEntry, NewLogEntry};
+use crate::store::{LogAppended, LogEntry, LogTrim, NewLogEntry};
 
 pub(super) fn append(transaction: &Connection, new: &NewLogEntry, body: &str) -> Result<LogAppended, Trouble> {
     let NewLogEntry { log, key, time, behind, .. } = new;
@@ -55,6 +55,25 @@ pub(super) fn list(connection: &Connection, prefix: &str) -> Result<Vec<String>,
         "SELECT DISTINCT log FROM logs WHERE log >= ?1 AND substr(log, 1, length(?1)) = ?1 ORDER BY log",
     )?;
     Ok(select.query_map([prefix], |row| row.get(0))?.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn trim(transaction: &Connection, trim: &LogTrim, body: &str) -> Result<bool, Trouble> {
+    let LogTrim { log, until, keep, .. } = trim;
+    let until = to_integer(*until);
+    let mut there = transaction.prepare_cached("SELECT key, time FROM logs WHERE log = ?1 AND pos = ?2")?;
+    let there = there.query_row(params![log, until], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
+    let Some((key, time)) = there.optional()? else { return Ok(false) };
+    let mut replace = transaction.prepare_cached("UPDATE logs SET body = ?2, checksum = ?3 WHERE pos = ?1")?;
+    is_written(replace.execute(params![until, body, checksum(until, log, &key, time, body)])?, "logs")?;
+    let mut keep: Vec<i64> = keep.iter().map(|position| to_integer(*position)).filter(|kept| *kept < until).collect();
+    keep.sort_unstable();
+    let mut remove = transaction.prepare_cached("DELETE FROM logs WHERE log = ?1 AND pos > ?2 AND pos < ?3")?;
+    let mut after = 0;
+    for before in keep.into_iter().chain([until]) {
+        remove.execute(params![log, after, before])?;
+        after = before;
+    }
+    Ok(true)
 }
 
 pub(super) fn delete(transaction: &Connection, log: &str) -> Result<bool, Trouble> {

@@ -61,8 +61,8 @@ use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogAppended,
-    LogEntry, LogStore, NewLogEntry, NewRun, Owner, QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview,
-    RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
+    LogEntry, LogStore, LogTrim, NewLogEntry, NewRun, Owner, QuestionQuery, ReserveTask, RunHeader, RunKey,
+    RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -514,6 +514,14 @@ impl LogStore for SqliteLogs {
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
         let prefix = prefix.to_owned();
         self.0.reader.read(move |connection| logs::list(connection, &prefix)).boxed()
+    }
+
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move {
+            let body = serde_json::to_string(&trim.value).map_err(unwritable)?;
+            self.0.write_on_thread(move |transaction| logs::trim(transaction, &trim, &body)).await
+        }
+        .boxed()
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
