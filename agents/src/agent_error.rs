@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::OverBudget;
 use crate::chat::ChatError;
 use crate::memory::SessionError;
+use crate::model_call::FailedCall;
 use crate::model_error::ModelError;
 use crate::output::Misfit;
 
@@ -153,12 +154,14 @@ impl From<ScopeError> for AgentError {
     }
 }
 
-impl From<ChildError<ChatError>> for AgentError {
-    fn from(error: ChildError<ChatError>) -> Self {
+impl From<ChildError<FailedCall<ChatError>>> for AgentError {
+    fn from(error: ChildError<FailedCall<ChatError>>) -> Self {
         match error {
-            ChildError::Error(ChatError::Model(error)) => AgentError::Model(error),
-            ChildError::Error(ChatError::OverBudget(error)) => AgentError::OverBudget(error),
-            ChildError::Error(ChatError::TooLarge { size, limit }) => AgentError::ReplyTooLarge { size, limit },
+            ChildError::Error(FailedCall { error: ChatError::Model(error), .. }) => AgentError::Model(error),
+            ChildError::Error(FailedCall { error: ChatError::OverBudget(error), .. }) => AgentError::OverBudget(error),
+            ChildError::Error(FailedCall { error: ChatError::TooLarge { size, limit }, .. }) => {
+                AgentError::ReplyTooLarge { size, limit }
+            }
             ChildError::Fault(fault) => AgentError::Fault(fault),
             other => AgentError::Fault(Fault::Context { message: other.to_string() }),
         }

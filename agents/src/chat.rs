@@ -11,7 +11,7 @@ use tracing::field::{Empty, display};
 use crate::budget::{Budget, BudgetOf, Ledger, OverBudget};
 use crate::message::Reply;
 use crate::model::{ChatModel, Request};
-use crate::model_call::ModelCall;
+use crate::model_call::{FailedCall, ModelCall};
 use crate::model_error::ModelError;
 use crate::trace::{kind, within};
 use crate::usage::{MODEL, ModelUsage};
@@ -45,11 +45,35 @@ pub(crate) enum ChatError {
 impl Node for Chat {
     type Input = ();
     type Output = ModelCall;
-    type Error = ChatError;
-    const FACTS: NodeFacts<(), ChatError> =
-        NodeFacts::named(MODEL).error_text(|error: &ChatError| vec![error.to_string()]).recorded_error();
+    type Error = FailedCall<ChatError>;
+    const FACTS: NodeFacts<(), FailedCall<ChatError>> =
+        NodeFacts::named(MODEL).error_text(|failed: &Self::Error| vec![failed.to_string()]).recorded_error();
 
-    async fn run(&self, (): (), ctx: &Context) -> Result<ModelCall, ChatError> {
+    async fn run(&self, (): (), ctx: &Context) -> Result<ModelCall, Self::Error> {
+        self.call(ctx).await.map_err(|error| FailedCall::new(&self.request, error))
+    }
+
+    fn options(&self) -> NodeOptions {
+        let mut options = NodeOptions::default();
+        options.retry = self.retry.clone();
+        options.timeout = self.timeout;
+        options
+    }
+
+    fn retry_when(&self, failed: &Self::Error) -> bool {
+        matches!(&failed.error, ChatError::Model(error) if error.is_passing())
+    }
+
+    fn retry_after(&self, failed: &Self::Error) -> Option<Duration> {
+        match &failed.error {
+            ChatError::Model(error) => error.retry_after(),
+            ChatError::OverBudget(_) | ChatError::TooLarge { .. } => None,
+        }
+    }
+}
+
+impl Chat {
+    async fn call(&self, ctx: &Context) -> Result<ModelCall, ChatError> {
         // Here, since a recorded reply is returned whatever the budget is.
         self.budget.check(BudgetOf::Agent, self.spent).map_err(ChatError::OverBudget)?;
         let under_way = match self.run_budget {
@@ -76,26 +100,6 @@ impl Node for Chat {
         }
     }
 
-    fn options(&self) -> NodeOptions {
-        let mut options = NodeOptions::default();
-        options.retry = self.retry.clone();
-        options.timeout = self.timeout;
-        options
-    }
-
-    fn retry_when(&self, error: &ChatError) -> bool {
-        matches!(error, ChatError::Model(error) if error.is_passing())
-    }
-
-    fn retry_after(&self, error: &ChatError) -> Option<Duration> {
-        match error {
-            ChatError::Model(error) => error.retry_after(),
-            ChatError::OverBudget(_) | ChatError::TooLarge { .. } => None,
-        }
-    }
-}
-
-impl Chat {
     async fn chat(&self, ctx: &Context) -> Result<Reply, ModelError> {
         let span = tracing::info_span!(
             "chat",

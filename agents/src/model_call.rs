@@ -5,6 +5,7 @@
 //! | where | what |
 //! | --- | --- |
 //! | the output of a child, `desk/agent/model:2` | `{"gen_ai": "chat", "asked": [..], "message": {"assistant": {"text", "calls"}}, "model", "usage", "is_cut_off"}`: the reply of turn 2 |
+//! | the error of such a child that has failed for good | `{"gen_ai": "chat", "asked": [..], "error": ..}`; not of a fault, such as a time limit |
 //! | the child of the same node with the key `2.0`, `desk/agent/orders:2.0` | the first of the `calls` of turn 2 |
 //! | the output of that child | the result for the model; `{"gen_ai.output": ..}` or `{"gen_ai.refused": "why"}` if a person was asked |
 //!
@@ -35,6 +36,16 @@ pub(crate) struct ModelCall {
     pub(crate) is_cut_off: bool,
 }
 
+/// A model call that has failed, as it is recorded.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct FailedCall<E: std::fmt::Display> {
+    gen_ai: Operation,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    asked: Vec<String>,
+    pub(crate) error: E,
+}
+
 /// By this, a record is known as that of a model call. The word is that of OpenTelemetry's `gen_ai.operation.name`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -44,12 +55,7 @@ enum Operation {
 
 impl ModelCall {
     pub(crate) fn new(request: &Request, reply: Reply) -> Self {
-        let news = request.messages.iter().rev().map_while(|message| match message {
-            Message::User { text } => Some(beginning(text)),
-            Message::Assistant { .. } | Message::Tool { .. } => None,
-        });
-        let mut asked: Vec<String> = news.collect();
-        asked.reverse();
+        let asked = asked(request);
         let Reply { message, model, usage, is_cut_off } = reply;
         ModelCall { gen_ai: Operation::Chat, asked, message, model, usage, is_cut_off }
     }
@@ -61,6 +67,23 @@ impl ModelCall {
         let _written = serde_json::to_writer(&mut size, self);
         size.0
     }
+}
+
+impl<E: std::fmt::Display> FailedCall<E> {
+    pub(crate) fn new(request: &Request, error: E) -> Self {
+        FailedCall { gen_ai: Operation::Chat, asked: asked(request), error }
+    }
+}
+
+/// What is new in a request.
+fn asked(request: &Request) -> Vec<String> {
+    let news = request.messages.iter().rev().map_while(|message| match message {
+        Message::User { text } => Some(beginning(text)),
+        Message::Assistant { .. } | Message::Tool { .. } => None,
+    });
+    let mut asked: Vec<String> = news.collect();
+    asked.reverse();
+    asked
 }
 
 fn beginning(text: &str) -> String {

@@ -42,6 +42,15 @@ describe('what has a conversation', () => {
     expect(at(4)).toEqual([null, 'agent', 'model', null, null]);
   });
 
+  it('is a model call that has failed for good, and what it is in, but no other failure', () => {
+    const failed = { seq: 4, thing: 2, type: 'error' as const, attempt: 1, message: 'no' };
+    for (const model_call of [true, undefined]) {
+      const all = view();
+      all.things[2]!.details = [{ ...failed, model_call }];
+      expect([1, 2].map((id) => talks(all, all.things[id]!, 4))).toEqual(model_call ? ['agent', 'model'] : [null, null]);
+    }
+  });
+
   it('is read again when something is said in it', () => {
     const { things } = view();
     expect(lastSaid(view(), things[1]!, 5)).toBe(4);

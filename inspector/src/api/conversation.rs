@@ -10,8 +10,8 @@ use crate::state::Inspected;
 use crate::view::{Conversation, Conversations};
 
 /// The conversation below a node: what models were asked and have replied, and the tools that they have called; with `at`, as it was after
-/// that event. For a model call, what was said in it. Which things have one is in the view: a `replied` names a model call, and what that is
-/// in has the conversation. Nothing is said in any other.
+/// that event. For a model call, what was said in it. Which things have one is in the view: a `replied` names a model call, as does an `error` with
+/// `model_call`, and what that is in has the conversation. Nothing is said in any other.
 #[utoipa::path(
     get, path = "/api/runs/{id}/conversation", tag = "views", operation_id = "get_conversation",
     params(

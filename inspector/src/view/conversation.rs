@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::gen_ai::{ModelCall, ToolResult, name_and_key};
+use super::gen_ai::{FailedCall, ModelCall, ToolResult, name_and_key};
 use super::said::{Said, ToolCall, What, cut_json, cut_text};
 use crate::model::millis;
 
@@ -138,7 +138,7 @@ impl Conversations {
                     }
                 })
             }
-            EventKind::NodeFailed { attempt, cause, then, .. } => {
+            EventKind::NodeFailed { attempt, cause, then, error } => {
                 let (message, cut) = cut_text(&cause.to_string());
                 let (attempt, again) = (*attempt, matches!(then, AfterFailure::RetryAt { .. }));
                 let is_tool = self.by_path.get_mut(around).is_some_and(|talk| talk.call(path).is_some());
@@ -153,6 +153,16 @@ impl Conversations {
                 }
                 let Some((name, _)) = name_and_key(path) else { return &[] };
                 let failed = said(event, path, What::Failed { tool: None, attempt, message, cut, again });
+                if let Some(call) = error.as_ref().and_then(FailedCall::of) {
+                    let before = self.failed.remove(path).unwrap_or_default();
+                    let talk = self.by_path.entry(around.to_owned()).or_default();
+                    let from = talk.said.len();
+                    talk.said.extend(before);
+                    talk.asked(event, call.asked);
+                    name.clone_into(&mut talk.model);
+                    talk.said.push(failed);
+                    return &talk.said[from..];
+                }
                 match self.by_path.get_mut(around).filter(|talk| talk.model == name) {
                     Some(talk) => talk.say(failed),
                     None => {
@@ -233,10 +243,7 @@ impl Talk {
     fn replied(&mut self, event: &Event, call: ModelCall) {
         self.leave_calls(event, event.seq);
         let ModelCall { asked, message, model, usage, is_cut_off, .. } = call;
-        for text in asked {
-            let (text, cut) = cut_text(&text);
-            self.said.push(said(event, &event.path, What::Asked { text, cut }));
-        }
+        self.asked(event, asked);
         let (name, turn) = name_and_key(&event.path).unwrap_or_default();
         name.clone_into(&mut self.model);
         for (at, call) in message.assistant.calls.iter().enumerate() {
@@ -259,6 +266,13 @@ impl Talk {
             cut_off: is_cut_off,
         };
         self.said.push(said(event, &event.path, what));
+    }
+
+    fn asked(&mut self, event: &Event, texts: Vec<String>) {
+        for text in texts {
+            let (text, cut) = cut_text(&text);
+            self.said.push(said(event, &event.path, What::Asked { text, cut }));
+        }
     }
 
     /// Calls of replies before an event that have not begun by then were not made.

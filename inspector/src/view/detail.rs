@@ -94,6 +94,9 @@ pub enum What {
         /// The arm that takes the error, if one does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         routed: Option<String>,
+        /// Whether the thing is a model call: what it is in has a [`Conversation`](crate::view::Conversation).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        model_call: bool,
     },
     /// A `[..]`, a child with a graph inside, or a nested workflow with a time limit has started.
     Entered {

@@ -3,7 +3,7 @@
 use graphweft::{AfterFailure, Cause, Event, EventKind};
 
 use super::detail::{What, beginning};
-use super::gen_ai::ModelCall;
+use super::gen_ai::{FailedCall, ModelCall};
 use super::run_view::{RUN, RunView};
 use super::shapes::{END, START};
 use super::{Kind, State};
@@ -87,6 +87,9 @@ impl RunView {
             EventKind::NodeStarted { attempt, inside, input, began } => {
                 let otherwise = if input.is_some() { Kind::Child } else { Kind::Step };
                 let thing = self.resolve(path, otherwise);
+                if let Some(data) = self.early.remove(path) {
+                    self.has_progressed(seq, thing, &data);
+                }
                 self.started(thing, seq);
                 if let Some(began) = began {
                     let before = millis(event.time).saturating_sub(millis(*began));
@@ -145,9 +148,10 @@ impl RunView {
                 self.things.stop_inside(thing, seq);
                 self.things.set_state(thing, seq, State::Collecting);
             }
-            EventKind::NodeFailed { attempt, cause, then, .. } => {
+            EventKind::NodeFailed { attempt, cause, then, error } => {
                 let thing = self.resolve(path, Kind::Step);
-                self.failed(thing, seq, *attempt, cause, then);
+                let model_call = error.as_ref().and_then(FailedCall::of).is_some();
+                self.failed(thing, seq, *attempt, cause, then, model_call);
             }
             EventKind::NodeSkipped => {
                 let thing = self.resolve(path, Kind::Node);
@@ -247,10 +251,11 @@ impl RunView {
                 let thing = self.resolve(path, Kind::Step);
                 self.note(seq, thing, What::Note { name: name.clone() });
             }
-            EventKind::Progress { data, .. } => {
-                let thing = self.resolve(path, Kind::Step);
-                self.has_progressed(seq, thing, data);
-            }
+            EventKind::Progress { data, .. } => match self.things.at(path) {
+                Some(thing) => self.has_progressed(seq, thing, data),
+                // It is not known yet what it is of.
+                None => drop(self.early.insert(path.to_owned(), data.clone())),
+            },
             _ => {}
         }
     }
@@ -275,7 +280,7 @@ impl RunView {
         self.came_from_start(thing, seq);
     }
 
-    fn failed(&mut self, thing: u32, seq: u64, attempt: u32, cause: &Cause, then: &AfterFailure) {
+    fn failed(&mut self, thing: u32, seq: u64, attempt: u32, cause: &Cause, then: &AfterFailure, model_call: bool) {
         let (message, cut) = first_of(cause);
         let (mut retry_at, mut routed) = (None, None);
         let is_scope = self.things.get(thing).is_scope();
@@ -304,7 +309,7 @@ impl RunView {
                 }
             }
         }
-        self.note(seq, thing, What::Error { attempt, message, cut, retry_at, routed });
+        self.note(seq, thing, What::Error { attempt, message, cut, retry_at, routed, model_call });
     }
 
     /// What is around a thing that has failed the run has failed as well.

@@ -21,6 +21,18 @@ pub(super) struct ModelCall {
     pub(super) is_cut_off: bool,
 }
 
+/// What is recorded of a model call that has failed for good.
+#[derive(Debug, Deserialize)]
+pub(super) struct FailedCall {
+    #[serde(rename = "gen_ai")]
+    _operation: Operation,
+    /// What was new in the request.
+    #[serde(default)]
+    pub(super) asked: Vec<String>,
+    #[serde(rename = "error")]
+    _error: Value,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Operation {
@@ -62,6 +74,14 @@ impl ModelCall {
     pub(super) fn of(output: &Value) -> Option<Self> {
         output.get("gen_ai")?;
         ModelCall::deserialize(output).ok()
+    }
+}
+
+impl FailedCall {
+    /// `None` if it is the error of anything else.
+    pub(super) fn of(error: &Value) -> Option<Self> {
+        error.get("gen_ai")?;
+        FailedCall::deserialize(error).ok()
     }
 }
 

@@ -51,6 +51,8 @@ pub struct RunView {
     pub(super) progress: Vec<Progress>,
     /// Where in it that of a thing is.
     progress_of: HashMap<u32, usize>,
+    /// By path, the last progress of what has not started by the events: it is sent at once, and a start when it is recorded.
+    pub(super) early: HashMap<String, serde_json::Value>,
     /// Counts up with everything that was sent as progress.
     pub(super) progressed: u64,
     /// The numbers of events that retries have voided.
@@ -88,6 +90,7 @@ impl RunView {
             details: Vec::new(),
             progress: Vec::new(),
             progress_of: HashMap::new(),
+            early: HashMap::new(),
             progressed: 0,
             voids: Vec::new(),
             start_arms: HashMap::new(),

@@ -139,8 +139,8 @@ async fn snapshots_of_a_conversation_that_is_refused_and_fails_and_is_retried() 
     engine.retry("run").from_node("desk/clerk").await.unwrap().outcome().await.unwrap();
     let after = text(&talked(&engine, "run").await);
     let (agent, said) = after.split_once('\n').unwrap();
-    assert_eq!((agent, said.lines().count()), ("desk/clerk", 1), "{after}");
-    assert!(said.contains("the script is over"), "{after}");
+    assert_eq!((agent, said.lines().count()), ("desk/clerk", 2), "{after}");
+    assert!(said.contains("Bob wants money") && said.contains("the script is over"), "{after}");
 }
 
 /// What an event has become, with everything else as it was.
@@ -200,6 +200,74 @@ async fn calls_are_left_for_the_next_attempt_at_the_agent() {
     };
     assert!(!failed(json!({ "retry_at": { "time": 1_764_150_000_000_u64 } })));
     assert!(failed(json!("fails")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_call_that_fails_is_a_conversation_of_what_was_asked_and_the_error() {
+    let overloaded = || ModelError::Overloaded { retry_after: None, message: "later".to_owned() };
+    let script = Mutex::new(vec![Err(rejected("no")), Err(overloaded())]);
+    let engine = engine(Scripted::new(move |_| script.lock().unwrap().pop().expect("two calls")));
+    let run = engine.start::<desk>("Ada wants her money back".into()).id("run").await.unwrap();
+    assert!(run.result().await.is_err());
+    let [conversation] = &talked(&engine, "run").await.all()[..] else { panic!("there is one") };
+    assert_eq!(conversation.path, "desk/clerk");
+    let said: Vec<(&str, u64)> = conversation.said.iter().map(|said| (said.path.as_str(), said.seq)).collect();
+    assert!(
+        said.iter().all(|(path, _)| *path == "desk/clerk/model:1") && said.is_sorted_by_key(|(_, seq)| *seq),
+        "{said:?}"
+    );
+    let what: Vec<&SaidWhat> = conversation.said.iter().map(|said| &said.what).collect();
+    let [
+        SaidWhat::Failed { message: first, again: true, tool: None, .. },
+        SaidWhat::Asked { text, .. },
+        SaidWhat::Failed { message: last, again: false, attempt: 2, .. },
+    ] = what[..]
+    else {
+        panic!("{what:?}")
+    };
+    assert!(first.contains("later") && last.contains("no"), "{what:?}");
+    assert_eq!(text, "Ada wants her money back");
+
+    // The page knows by this which of the things has the conversation.
+    let mut view = RunView::new("desk", engine.run_graph("run").await.unwrap().as_ref());
+    for event in engine.history("run").await.unwrap().unwrap() {
+        view.apply(&event);
+    }
+    let part = view.part(None);
+    let failed = part.details.iter().filter_map(|detail| match &detail.what {
+        What::Error { model_call, attempt, .. } => {
+            Some((part.things.path[detail.thing as usize].as_str(), *attempt, *model_call))
+        }
+        _ => None,
+    });
+    let expected = [("desk/clerk/model:1", 1, false), ("desk/clerk/model:1", 2, true), ("desk/clerk", 1, false)];
+    assert_eq!(failed.collect::<Vec<_>>(), expected);
+}
+
+/// The pieces of a reply are sent at once, and the start of the call when it is recorded.
+#[tokio::test(start_paused = true)]
+async fn progress_of_a_call_that_comes_before_its_start_is_that_of_a_child() {
+    let engine = engine(model(vec![Message::assistant(r#"{"order": "7", "cents": 1200}"#)]));
+    engine.start::<desk>("Ada".into()).id("run").await.unwrap().result().await.unwrap();
+    let history = engine.history("run").await.unwrap().unwrap();
+    let of = |events: &[graphweft::Event]| {
+        let mut view = RunView::new("desk", None);
+        events.iter().for_each(|event| view.apply(event));
+        view.part(None)
+    };
+    let start = history.iter().position(|event| event.path.ends_with("/model:1")).unwrap();
+    let piece = other(&history[start], json!({ "type": "progress", "data": { "text": "It" }, "number": 1 }));
+    let mut early = history.clone();
+    early.insert(start, piece.clone());
+    let mut late = history;
+    late.insert(start + 1, piece.clone());
+    let (early, late) = (of(&early), of(&late));
+    assert_eq!((&early.things, &early.moves), (&late.things, &late.moves));
+    let [progress] = &early.progress[..] else { panic!("{:?}", early.progress) };
+    assert_eq!(early.things.path[progress.thing as usize], "desk/clerk/model:1");
+    assert_eq!(progress.data, json!({ "text": "It" }));
+    // A start that never comes is no thing.
+    assert!(of(&[piece]).progress.is_empty());
 }
 
 /// A view says which of its things are model calls.

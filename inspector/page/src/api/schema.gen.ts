@@ -153,8 +153,8 @@ export interface paths {
         };
         /**
          * The conversation below a node: what models were asked and have replied, and the tools that they have called; with `at`, as it was after
-         *     that event. For a model call, what was said in it. Which things have one is in the view: a `replied` names a model call, and what that is
-         *     in has the conversation. Nothing is said in any other.
+         *     that event. For a model call, what was said in it. Which things have one is in the view: a `replied` names a model call, as does an `error` with
+         *     `model_call`, and what that is in has the conversation. Nothing is said in any other.
          */
         get: operations["get_conversation"];
         put?: never;
@@ -1299,6 +1299,8 @@ export interface components {
             cut?: boolean;
             /** @description The error, without its sources. */
             message: string;
+            /** @description Whether the thing is a model call: what it is in has a [`Conversation`](crate::view::Conversation). */
+            model_call?: boolean;
             /**
              * Format: int64
              * @description When the next attempt may start, if there is one.

@@ -5,11 +5,14 @@ import { countUpTo } from './moment';
 /** What has a conversation: a model call, or what has made some. */
 export type Talks = 'model' | 'agent' | null;
 
-const hasReplied = (thing: Thing, seq: number) => thing.details.some((detail) => detail.type === 'replied' && detail.seq <= seq);
+const isCall = (detail: Thing['details'][number]) => detail.type === 'replied' || (detail.type === 'error' && detail.model_call === true);
+
+/** Whether it is a model call that has replied, or failed for good. */
+const hasEnded = (thing: Thing, seq: number) => thing.details.some((detail) => detail.seq <= seq && isCall(detail));
 
 export function talks(view: RunView, thing: Thing, seq: number): Talks {
-  if (hasReplied(thing, seq)) return 'model';
-  return thing.inside.some((id) => hasReplied(view.things[id]!, seq)) ? 'agent' : null;
+  if (hasEnded(thing, seq)) return 'model';
+  return thing.inside.some((id) => hasEnded(view.things[id]!, seq)) ? 'agent' : null;
 }
 
 /** The last event of a conversation: of the thing, its calls, and the questions there. */
