@@ -34,12 +34,12 @@ fn model() -> Scripted {
     const NAME: &str = "My name is ";
     Scripted::new(|request| {
         let mut told = request.messages.iter().rev().filter_map(|message| match message {
-            Message::User { text } => text.strip_prefix(NAME),
+            Message::User { text, .. } => text.strip_prefix(NAME),
             _ => None,
         });
         let name = told.next().map(|name| name.trim_end_matches('.'));
         Ok(Message::assistant(match (request.messages.last(), name) {
-            (Some(Message::User { text }), Some(name)) if text.starts_with(NAME) => {
+            (Some(Message::User { text, .. }), Some(name)) if text.starts_with(NAME) => {
                 format!("Nice to meet you, {name}.")
             }
             (_, Some(name)) => format!("Your name is {name}."),

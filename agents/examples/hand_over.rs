@@ -107,7 +107,7 @@ workflow! {
 fn model() -> Scripted {
     Scripted::new(|request| {
         let (last, said) = match request.messages.last() {
-            Some(Message::User { text }) => (text.as_str(), ""),
+            Some(Message::User { text, .. }) => (text.as_str(), ""),
             Some(Message::Tool { content, .. }) => ("", content.as_str()),
             _ => ("", ""),
         };

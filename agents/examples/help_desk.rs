@@ -101,7 +101,7 @@ workflow! {
 /// In place of a provider: a small model that sorts, and a large one that decides on refunds.
 fn scripted() -> Models {
     let sorter = Scripted::new(|request| {
-        let Some(Message::User { text }) = request.messages.first() else { return Ok(Message::assistant("Other")) };
+        let Some(Message::User { text, .. }) = request.messages.first() else { return Ok(Message::assistant("Other")) };
         let label = if text.contains("money") { "Refund" } else { "Other" };
         Ok(Message::assistant(json!({ "label": label }).to_string()))
     });

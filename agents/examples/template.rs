@@ -62,7 +62,7 @@ workflow! {
 /// In place of a provider. It shows the prompt, and looks for earlier claims in it.
 fn scripted() -> Scripted {
     Scripted::new(|request| {
-        let Some(Message::User { text }) = request.messages.first() else {
+        let Some(Message::User { text, .. }) = request.messages.first() else {
             return Ok(Message::assistant("No prompt?"));
         };
         println!("{text}\n");

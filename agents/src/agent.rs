@@ -78,6 +78,7 @@ type Check<Out> = dyn Fn(&Out) -> Result<(), String> + Send + Sync;
 /// `timeout` on the agent's node also runs while a person is asked. Limit the model calls ([`Agent::timeout`]) and the tools
 /// ([`NodeTool::timeout`](crate::NodeTool::timeout)) instead. `at_most_once` belongs to tools too: an agent's node with it could
 /// not be resumed.
+#[must_use = "an agent does nothing before it is run, or is a node of a graph"]
 pub struct Agent<In, Out> {
     instructions: Arc<str>,
     prompt: Arc<Prompt<In>>,

@@ -53,6 +53,7 @@ use crate::usage::{ModelUsage, spent};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
+#[must_use = "a budget limits nothing before an agent or `Models` has it"]
 pub struct Budget {
     /// The tokens of requests and replies together.
     #[serde(default, skip_serializing_if = "Option::is_none")]

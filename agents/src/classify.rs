@@ -55,6 +55,7 @@ use crate::json_payload::JsonPayload;
 /// assert_eq!(run.result().await?, "paid: I want my money back");
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
+#[must_use = "a classifier does nothing before it is a node of a graph"]
 pub struct Classifier<In, Out> {
     agent: Agent<String, String>,
     types: PhantomData<fn(In) -> Out>,

@@ -51,6 +51,7 @@ use crate::model_error::ModelError;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone)]
+#[must_use = "a model does nothing before it is one of `Models`"]
 pub struct Constrained<M> {
     model: M,
     max_calls: usize,

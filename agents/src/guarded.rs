@@ -51,6 +51,7 @@ use crate::trace;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Approval<In> {
     /// Call it.
     Approve,
@@ -77,6 +78,7 @@ pub enum Approval<In> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Resolution<Out> {
     /// It went through, and this is its output.
     Done(Out),

@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 ///
 /// fn line(message: &Message) -> String {
 ///     match message {
-///         Message::User { text } => format!("> {text}"),
+///         Message::User { text, .. } => format!("> {text}"),
 ///         Message::Assistant { text, calls, .. } if calls.is_empty() => text.clone(),
 ///         Message::Assistant { calls, .. } => calls.iter().map(|call| format!("({})", call.name)).collect(),
 ///         Message::Tool { name, content, .. } => format!("({name}: {content})"),
+///         _ => "..".to_owned(),
 ///     }
 /// }
 ///
@@ -27,13 +28,16 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Message {
     /// What the model is asked: the prompt, or the reason why its last output does not fit.
+    #[non_exhaustive]
     User {
         /// The text.
         text: String,
     },
     /// What the model has replied.
+    #[non_exhaustive]
     Assistant {
         /// The text; empty if it only calls tools.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -46,6 +50,7 @@ pub enum Message {
         opaque: Vec<OpaquePart>,
     },
     /// The result of a tool call.
+    #[non_exhaustive]
     Tool {
         /// The id of the [`ToolCall`].
         call_id: String,
@@ -66,6 +71,42 @@ impl Message {
     pub fn assistant(text: impl Into<String>) -> Self {
         Message::Assistant { text: text.into(), calls: Vec::new(), opaque: Vec::new() }
     }
+
+    /// The result of the tool call with this id, for the model.
+    ///
+    /// ```
+    /// use graphweft::json;
+    /// use graphweft_agents::{Message, ToolCall};
+    ///
+    /// let call = ToolCall::new("call_1", "orders", json!({ "customer": "Ada" }));
+    /// let conversation = [
+    ///     Message::user("Where is my lamp?"),
+    ///     Message::assistant("").with_calls([call]),
+    ///     Message::tool("call_1", "orders", "order 7: a lamp"),
+    /// ];
+    /// assert!(matches!(&conversation[1], Message::Assistant { calls, .. } if calls[0].name == "orders"));
+    /// ```
+    pub fn tool(call_id: impl Into<String>, name: impl Into<String>, content: impl Into<String>) -> Self {
+        Message::Tool { call_id: call_id.into(), name: name.into(), content: content.into() }
+    }
+
+    /// The same reply of a model, with these tool calls behind those that it has. Of no effect on another message.
+    #[must_use]
+    pub fn with_calls(mut self, more: impl IntoIterator<Item = ToolCall>) -> Self {
+        if let Message::Assistant { calls, .. } = &mut self {
+            calls.extend(more);
+        }
+        self
+    }
+
+    /// The same reply of a model, with these parts behind those that it has. Of no effect on another message.
+    #[must_use]
+    pub fn with_opaque(mut self, more: impl IntoIterator<Item = OpaquePart>) -> Self {
+        if let Message::Assistant { opaque, .. } = &mut self {
+            opaque.extend(more);
+        }
+        self
+    }
 }
 
 /// A call of a tool, as the model asks for it.
@@ -79,13 +120,14 @@ impl Message {
 /// fn read(sent: &Json) -> Option<ToolCall> {
 ///     let arguments = serde_json::from_str(sent["function"]["arguments"].as_str()?).ok()?;
 ///     let text = |value: &Json| value.as_str().map(str::to_owned);
-///     Some(ToolCall { id: text(&sent["id"])?, name: text(&sent["function"]["name"])?, arguments })
+///     Some(ToolCall::new(text(&sent["id"])?, text(&sent["function"]["name"])?, arguments))
 /// }
 ///
 /// let call = read(&json!({ "id": "call_1", "function": { "name": "orders", "arguments": r#"{"customer":"Ada"}"# } }));
 /// assert_eq!(call.expect("it is one").arguments, json!({ "customer": "Ada" }));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolCall {
     /// The provider's id of the call. Some providers send none, or one twice: it identifies nothing in the records.
     pub id: String,
@@ -94,6 +136,13 @@ pub struct ToolCall {
     /// The arguments, unchecked. The agent puts a text in place of those that nest more than 64 levels deep, since they could not
     /// be recorded. A tool does not take it, and the model gets that.
     pub arguments: Json,
+}
+
+impl ToolCall {
+    /// A call of the tool with this name.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Json) -> Self {
+        ToolCall { id: id.into(), name: name.into(), arguments }
+    }
 }
 
 /// A reply is recorded in some levels of its own, and a session in a few more; a record has at most 100.
@@ -133,16 +182,24 @@ fn is_deeper(json: &Json, levels: usize) -> bool {
 ///     opaque.iter().filter(|part| part.format == "parrot/1").collect()
 /// }
 ///
-/// let part = |format: &str| OpaquePart { format: format.into(), data: json!({ "signature": "x" }) };
-/// let reply = Message::Assistant { text: "Hello".into(), calls: vec![], opaque: vec![part("parrot/1"), part("other/3")] };
+/// let part = |format: &str| OpaquePart::new(format, json!({ "signature": "x" }));
+/// let reply = Message::assistant("Hello").with_opaque([part("parrot/1"), part("other/3")]);
 /// assert_eq!(mine(&reply).len(), 1);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct OpaquePart {
     /// Who reads it, with the version of its format: `anthropic/1`. A [`ChatModel`](crate::ChatModel) ignores those of others.
     pub format: String,
     /// The part.
     pub data: Json,
+}
+
+impl OpaquePart {
+    /// A part that an adapter which knows this format reads.
+    pub fn new(format: impl Into<String>, data: Json) -> Self {
+        OpaquePart { format: format.into(), data }
+    }
 }
 
 /// The tokens of a model call.
@@ -156,12 +213,13 @@ pub struct OpaquePart {
 /// }
 ///
 /// let mut total = Usage::default();
-/// for call in [Usage { input: 100, output: 10, cached: 0 }, Usage { input: 120, output: 5, cached: 100 }] {
+/// for call in [Usage::new(100, 10), Usage::new(120, 5).cached(100)] {
 ///     total += call;
 /// }
 /// assert_eq!(price(total), 120 * 300 + 100 * 30 + 15 * 1500);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the request.
     pub input: u64,
@@ -170,6 +228,20 @@ pub struct Usage {
     /// Those of `input` that came from the provider's cache.
     #[serde(default)]
     pub cached: u64,
+}
+
+impl Usage {
+    /// So many tokens of the request and of the reply; none from a cache.
+    pub const fn new(input: u64, output: u64) -> Self {
+        Usage { input, output, cached: 0 }
+    }
+
+    /// How many of those of the request came from the provider's cache.
+    #[must_use]
+    pub const fn cached(mut self, tokens: u64) -> Self {
+        self.cached = tokens;
+        self
+    }
 }
 
 impl AddAssign for Usage {
@@ -186,7 +258,7 @@ impl AddAssign for Usage {
 ///
 /// ```
 /// use graphweft::prelude::*;
-/// use graphweft_agents::{Agent, AgentError, Message, Models, Reply, Scripted};
+/// use graphweft_agents::{Agent, AgentError, Message, Models, Scripted};
 ///
 /// workflow! {
 ///     pub write(String) -> String {
@@ -196,15 +268,14 @@ impl AddAssign for Usage {
 /// }
 ///
 /// # graphweft::block_on(async {
-/// let model = Scripted::replies(|request| {
-///     Ok(Reply { is_cut_off: true, ..Scripted::reply(request, Message::assistant("Roses are")) })
-/// });
+/// let model = Scripted::replies(|request| Ok(Scripted::reply(request, Message::assistant("Roses are")).cut_off()));
 /// let engine = Engine::builder().resource(Models::new(model)).build()?;
 /// let Outcome::Failed(failure) = engine.start::<write>("roses".into()).await?.outcome().await? else { panic!("it is no poem") };
 /// assert_eq!(failure.error_as(), Some(AgentError::CutOff { turn: 1, tokens: 5 }));
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Reply {
     /// The message, [`Message::Assistant`].
     pub message: Message,
@@ -215,4 +286,32 @@ pub struct Reply {
     /// Whether the reply ends at the limit of tokens.
     #[serde(default)]
     pub is_cut_off: bool,
+}
+
+impl Reply {
+    /// A whole reply of the model that its provider calls so. What it has cost is not known yet.
+    ///
+    /// ```
+    /// use graphweft_agents::{Message, Reply, Usage};
+    ///
+    /// let reply = Reply::new(Message::assistant("Good day."), "parrot-2").usage(Usage::new(12, 3));
+    /// assert!(reply.usage.output == 3 && !reply.is_cut_off);
+    /// ```
+    pub fn new(message: Message, model: impl Into<String>) -> Self {
+        Reply { message, model: model.into(), usage: Usage::default(), is_cut_off: false }
+    }
+
+    /// What it has cost.
+    #[must_use]
+    pub fn usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// It ends at the limit of tokens.
+    #[must_use]
+    pub fn cut_off(mut self) -> Self {
+        self.is_cut_off = true;
+        self
+    }
 }

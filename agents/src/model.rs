@@ -38,6 +38,7 @@ use crate::model_error::ModelError;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Request {
     /// The instructions, also called the system prompt.
     pub instructions: Arc<str>,
@@ -49,6 +50,30 @@ pub struct Request {
     pub format: Option<Format>,
     /// Options of the model.
     pub options: ModelOptions,
+}
+
+impl Request {
+    /// A request without tools, for free text. The other fields are set one by one.
+    ///
+    /// A test of an adapter:
+    ///
+    /// ```
+    /// use graphweft::json;
+    /// use graphweft_agents::{Format, Message, Request};
+    ///
+    /// let mut request = Request::new("You are polite.", vec![Message::user("Hi")]);
+    /// request.format = Some(Format::new("answer", json!({ "type": "object" })));
+    /// assert_eq!((request.messages.len(), request.tools.len()), (1, 0));
+    /// ```
+    pub fn new(instructions: impl Into<Arc<str>>, messages: Vec<Message>) -> Self {
+        Request {
+            instructions: instructions.into(),
+            messages: Arc::new(messages),
+            tools: Arc::from([]),
+            format: None,
+            options: ModelOptions::default(),
+        }
+    }
 }
 
 /// What a model knows of a tool.
@@ -69,6 +94,7 @@ pub struct Request {
 /// assert_eq!(spec.parameters["properties"]["customer"]["type"], "string");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ToolSpec {
     /// The name by which it is called.
     pub name: String,
@@ -76,6 +102,13 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments: an object.
     pub parameters: Json,
+}
+
+impl ToolSpec {
+    /// A tool with this name.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Json) -> Self {
+        ToolSpec { name: name.into(), description: description.into(), parameters }
+    }
 }
 
 /// The format of a reply.
@@ -90,15 +123,23 @@ pub struct ToolSpec {
 ///     json!({ "type": "json_schema", "json_schema": { "name": format.name, "schema": format.schema, "strict": true } })
 /// }
 ///
-/// let format = Format { name: "answer".into(), schema: json!({ "type": "object" }) };
+/// let format = Format::new("answer", json!({ "type": "object" }));
 /// assert_eq!(response_format(&format)["json_schema"]["name"], "answer");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Format {
     /// A name for it, which some providers want.
     pub name: String,
     /// Its JSON Schema: an object.
     pub schema: Json,
+}
+
+impl Format {
+    /// A format with this JSON Schema.
+    pub fn new(name: impl Into<String>, schema: Json) -> Self {
+        Format { name: name.into(), schema }
+    }
 }
 
 /// Options of a model call.
@@ -175,12 +216,12 @@ pub enum Delta {
 ///         show: &'a (dyn Fn(Delta) + Send + Sync),
 ///     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
 ///         Box::pin(async move {
-///             let Some(Message::User { text }) = request.messages.last() else {
+///             let Some(Message::User { text, .. }) = request.messages.last() else {
 ///                 return Err(ModelError::Rejected { message: "there is nothing to repeat".to_owned() });
 ///             };
 ///             show(Delta::Text(text.clone()));
-///             let (message, model) = (Message::assistant(text), "parrot".to_owned());
-///             Ok(Reply { message, model, usage: Usage::default(), is_cut_off: false })
+///             let usage = Usage::new(text.len() as u64, text.len() as u64);
+///             Ok(Reply::new(Message::assistant(text), "parrot").usage(usage))
 ///         })
 ///     }
 /// }
@@ -213,6 +254,7 @@ pub trait ChatModel: Send + Sync + 'static {
 /// assert_eq!(models.names().collect::<Vec<_>>(), ["default", "small"]);
 /// ```
 #[derive(Clone, Default)]
+#[must_use = "models are of no use before they are a resource of an engine"]
 pub struct Models {
     by_name: BTreeMap<String, Arc<dyn ChatModel>>,
     run_budget: Option<Budget>,

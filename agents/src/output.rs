@@ -44,6 +44,7 @@ const MAX_PLACES: usize = 64;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{}{message}", at(field))]
+#[non_exhaustive]
 pub struct Misfit {
     /// Where in the output: `lines[2].price`; `.` for the whole.
     pub field: String,

@@ -26,6 +26,7 @@ type Respond = dyn Fn(&Request) -> Result<Reply, ModelError> + Send + Sync;
 /// assert!(model.requests().is_empty());
 /// ```
 #[derive(Clone)]
+#[must_use = "a model does nothing before it is one of `Models`"]
 pub struct Scripted {
     respond: Arc<Respond>,
     requests: Arc<Mutex<Vec<Request>>>,

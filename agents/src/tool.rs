@@ -47,6 +47,7 @@ const INPUT: &str = "input";
 /// # drop(agent);
 /// ```
 #[derive(Clone)]
+#[must_use = "an agent has no tool before it is given to `Agent::tool`"]
 pub struct Tool {
     node: DynNode,
     spec: ToolSpec,

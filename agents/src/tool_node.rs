@@ -49,6 +49,7 @@ use crate::tool::{Tool, ToolError};
 /// ```
 ///
 /// The path of the call is below the node: `shop/price/price:1`.
+#[must_use = "a tool does nothing before it is a node of a graph"]
 pub struct ToolNode<In, Out> {
     tool: Tool,
     types: PhantomData<fn(In) -> Out>,

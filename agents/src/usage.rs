@@ -28,17 +28,25 @@ pub type Spent = BTreeMap<String, ModelUsage>;
 /// }
 ///
 /// let mut spent = Spent::new();
-/// for usage in [Usage { input: 100, output: 10, cached: 0 }, Usage { input: 80, output: 10, cached: 60 }] {
-///     *spent.entry("small".to_owned()).or_default() += ModelUsage { calls: 1, usage };
+/// for usage in [Usage::new(100, 10), Usage::new(80, 10).cached(60)] {
+///     *spent.entry("small".to_owned()).or_default() += ModelUsage::new(1, usage);
 /// }
 /// assert_eq!(lines(&spent), ["small: 2 calls, 200 tokens"]);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ModelUsage {
     /// The completed calls.
     pub calls: u64,
     /// Their tokens.
     pub usage: Usage,
+}
+
+impl ModelUsage {
+    /// So many calls, with these tokens in all.
+    pub const fn new(calls: u64, usage: Usage) -> Self {
+        ModelUsage { calls, usage }
+    }
 }
 
 impl AddAssign for ModelUsage {

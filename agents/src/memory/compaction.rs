@@ -15,6 +15,7 @@ use crate::message::Message;
 /// # drop(guest);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a compaction does nothing before a memory has it"]
 pub struct Compaction {
     over: Size,
     pub(super) keep: usize,
@@ -47,21 +48,18 @@ impl Compaction {
     }
 
     /// How many of the last messages stay as they are. Turns are not divided, so it may be fewer.
-    #[must_use]
     pub fn keep(mut self, messages: usize) -> Self {
         self.keep = messages;
         self
     }
 
     /// Which of the engine's [`Models`](crate::Models) writes the summary; by default that of the agent.
-    #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
         self
     }
 
     /// The instructions of the model that writes the summary.
-    #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = instructions.into();
         self

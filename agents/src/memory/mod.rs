@@ -62,6 +62,7 @@ use crate::message::Message;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "a memory does nothing before an agent has it"]
 pub struct Memory(Kind);
 
 #[derive(Clone, Debug)]
@@ -106,7 +107,6 @@ impl Memory {
     }
 
     /// What happens if another run is in the same session at that time. Of no effect without a session.
-    #[must_use]
     pub fn overlap(mut self, wanted: Overlap) -> Self {
         if let Kind::Session { overlap, .. } = &mut self.0 {
             *overlap = wanted;
@@ -115,7 +115,6 @@ impl Memory {
     }
 
     /// Replaces the beginning of a long session by a summary. Of no effect without a session.
-    #[must_use]
     pub fn compact(mut self, wanted: Compaction) -> Self {
         if let Kind::Session { compaction, .. } = &mut self.0 {
             *compaction = Some(wanted);

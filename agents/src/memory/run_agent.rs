@@ -37,6 +37,7 @@ pub const CONVERSATION: StateKey<Vec<Message>, Append> = StateKey::new("graphwef
 /// assert_eq!(engine.start::<write>("A poem".into()).await?.result().await?, "3 messages");
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
+#[must_use = "an agent does nothing before it is a node of a graph"]
 pub struct RunAgent<In, Out>(Agent<In, Out>);
 
 impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {

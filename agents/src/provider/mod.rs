@@ -64,6 +64,7 @@ const OTHER_PREFIXES: [&str; 3] = ["zai_coding", "baidu-coding-openai", "baidu-c
 /// There is no time limit here: the agent has one for each call ([`Agent::timeout`](crate::Agent::timeout)). Dropping the call closes
 /// its connection.
 #[derive(Clone)]
+#[must_use = "a model does nothing before it is one of `Models`"]
 pub struct GenaiModel {
     client: Client,
     name: String,

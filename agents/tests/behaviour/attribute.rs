@@ -184,7 +184,7 @@ async fn an_agent_may_be_its_own_tool() {
 
 fn last_user(request: &graphweft_agents::Request) -> String {
     match request.messages.first() {
-        Some(Message::User { text }) => text.clone(),
+        Some(Message::User { text, .. }) => text.clone(),
         _ => String::new(),
     }
 }

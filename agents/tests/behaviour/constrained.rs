@@ -2,7 +2,7 @@
 
 use graphweft::prelude::*;
 use graphweft::{Json, json};
-use graphweft_agents::{Agent, AgentError, Constrained, Delta, Message, Models, Reply, Request, Scripted, Tool};
+use graphweft_agents::{Agent, AgentError, Constrained, Delta, Message, Models, Request, Scripted, Tool};
 use graphweft_tests::failure;
 
 use crate::scene::{last_text, run};
@@ -150,7 +150,7 @@ async fn a_typed_output_is_repaired_with_its_own_schema() {
 async fn a_step_that_is_cut_off_is_an_error_and_no_tool_runs() {
     let model = Scripted::replies(|request| {
         let reply = Scripted::reply(request, weather_in("Paris"));
-        Ok(Reply { is_cut_off: true, ..reply })
+        Ok(reply.cut_off())
     });
     let failure = failure(run::<help>(Constrained::new(model.clone()), "Paris?".into()).await);
     assert_eq!(failure.error_as::<AgentError>(), Some(AgentError::CutOff { turn: 1, tokens: 5 }));

@@ -8,11 +8,11 @@ use futures::future::BoxFuture;
 use graphweft::json;
 use graphweft::prelude::*;
 use graphweft_agents::{
-    Agent, AgentError, ChatModel, Delta, Message, ModelError, Models, Reply, Request, Scripted, Tool, spent,
+    Agent, AgentError, ChatModel, Delta, Message, ModelError, Models, Reply, Request, Scripted, Tool, ToolCall, spent,
 };
 use graphweft_tests::{failure, retried_after};
 
-use crate::scene::{call, run};
+use crate::scene::run;
 
 /// Says a thing of some length.
 #[node]
@@ -125,8 +125,8 @@ async fn record_size(turns: u32) -> usize {
         if turn + 1 == turns {
             return Ok(Message::assistant("Done."));
         }
-        let Message::Assistant { calls, opaque, .. } = call("recite", json!({ "number": turn })) else { panic!() };
-        Ok(Message::Assistant { text: text.clone(), calls, opaque })
+        let call = ToolCall::new("call", "recite", json!({ "number": turn }));
+        Ok(Message::assistant(text.clone()).with_calls([call]))
     });
     let engine = Engine::builder().resource(Models::new(model)).build().unwrap();
     let run = engine.start::<talk>("Go".into()).await.unwrap();

@@ -82,7 +82,7 @@ async fn an_output_that_is_no_object_is_asked_for_as_a_property_of_one() {
 async fn repairs_are_bounded() {
     let model = Scripted::text("{\"answer\": [1, -2]}");
     let failure = failure(run::<guess>(model.clone(), "Two".into()).await);
-    let Some(AgentError::Misfit { tries: 2, misfit: Misfit { field, message } }) = failure.error_as() else {
+    let Some(AgentError::Misfit { tries: 2, misfit: Misfit { field, message, .. } }) = failure.error_as() else {
         panic!("{failure}")
     };
     assert_eq!(field, "[1]");
@@ -94,7 +94,7 @@ async fn repairs_are_bounded() {
 async fn a_reply_that_is_cut_off_is_an_error_even_if_it_fits() {
     let model = Scripted::replies(|request| {
         let reply = Scripted::reply(request, Message::assistant("[1, 2]"));
-        Ok(graphweft_agents::Reply { is_cut_off: true, ..reply })
+        Ok(reply.cut_off())
     });
     let failure = failure(run::<guess>(model.clone(), "Two".into()).await);
     assert_eq!(failure.error_as::<AgentError>(), Some(AgentError::CutOff { turn: 1, tokens: 5 }));

@@ -266,7 +266,7 @@ async fn a_later_run_cancels_the_earlier_one_in_another_engine_which_adds_nothin
 #[tokio::test]
 async fn a_run_that_waits_for_its_turn_takes_no_place_from_the_one_that_has_it() {
     let model = Scripted::new(|request| match request.messages.last() {
-        Some(Message::User { text }) if text == "first" => Ok(call("send", json!({ "letter": "Dear Bob" }))),
+        Some(Message::User { text, .. }) if text == "first" => Ok(call("send", json!({ "letter": "Dear Bob" }))),
         _ => Ok(Message::assistant(format!("{} seen", request.messages.len()))),
     });
     let one = std::num::NonZeroUsize::MIN;

@@ -22,7 +22,7 @@ pub(crate) fn results(request: &Request) -> Vec<String> {
 /// The last message of a request, if it is to the model.
 pub(crate) fn last_text(request: &Request) -> String {
     match request.messages.last() {
-        Some(Message::User { text }) => text.clone(),
+        Some(Message::User { text, .. }) => text.clone(),
         other => panic!("the last message is not to the model: {other:?}"),
     }
 }
@@ -35,8 +35,8 @@ pub(crate) fn call(tool: &str, arguments: Json) -> Message {
 /// The texts of messages, without those of tools.
 pub(crate) fn texts(messages: &[Message]) -> Vec<String> {
     let text = |message: &Message| match message {
-        Message::User { text } | Message::Assistant { text, .. } => Some(text.clone()),
-        Message::Tool { .. } => None,
+        Message::User { text, .. } | Message::Assistant { text, .. } => Some(text.clone()),
+        _ => None,
     };
     messages.iter().filter_map(text).collect()
 }

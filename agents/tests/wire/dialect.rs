@@ -1,6 +1,6 @@
 //! The two dialects.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use graphweft_agents::{ChatModel, Delta, GenaiModel, Message, ModelError, Reply, Request};
 
@@ -52,11 +52,5 @@ impl Dialect {
 }
 
 pub(crate) fn request(messages: Vec<Message>) -> Request {
-    Request {
-        instructions: "You help.".into(),
-        messages: Arc::new(messages),
-        tools: Arc::default(),
-        format: None,
-        options: Default::default(),
-    }
+    Request::new("You help.", messages)
 }

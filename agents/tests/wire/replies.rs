@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use graphweft::{Json, json};
-use graphweft_agents::{
-    ChatModel, Delta, Format, Message, ModelError, OpaquePart, Reply, Request, ToolCall, ToolSpec, Usage,
-};
+use graphweft_agents::{ChatModel, Delta, Format, Message, ModelError, OpaquePart, Reply, ToolCall, ToolSpec, Usage};
 
 use crate::dialect::{ANTHROPIC, BOTH, Dialect, OPENAI, request};
 use crate::server::Server;
@@ -13,7 +11,7 @@ use crate::server::Server;
 /// The parts of the message of a reply.
 fn parts(reply: &Reply) -> (&str, &[ToolCall], &[OpaquePart]) {
     match &reply.message {
-        Message::Assistant { text, calls, opaque } => (text, calls, opaque),
+        Message::Assistant { text, calls, opaque, .. } => (text, calls, opaque),
         other => panic!("a model says this: {other:?}"),
     }
 }
@@ -31,7 +29,7 @@ async fn a_text_comes_in_pieces_with_its_usage_in_the_end() {
         let (reply, shown, _) = dialect.ask("text").await;
         let reply = reply.unwrap();
         assert_eq!(parts(&reply), ("Un café, s'il vous plaît ☕.", &[][..], &[][..]), "{}", dialect.name);
-        assert_eq!(reply.usage, Usage { input: 1200, output: 9, cached: 1024 }, "{}", dialect.name);
+        assert_eq!(reply.usage, Usage::new(1200, 9).cached(1024), "{}", dialect.name);
         assert!(!reply.is_cut_off);
         assert_eq!(shown, [Delta::Text("Un café, ".into()), Delta::Text("s'il vous plaît ☕.".into())]);
     }
@@ -80,7 +78,7 @@ async fn a_call_that_is_split_is_put_together() {
     for dialect in BOTH {
         let (reply, shown, _) = dialect.ask("one call").await;
         let reply = reply.unwrap();
-        let call = ToolCall { id: "call_a".into(), name: "double".into(), arguments: json!({ "number": 21 }) };
+        let call = ToolCall::new("call_a", "double", json!({ "number": 21 }));
         assert_eq!(parts(&reply), ("", &[call][..], &[][..]), "{}", dialect.name);
         assert_eq!((reply.usage.input, reply.usage.output), (50, 12), "{}", dialect.name);
         assert!(shown.is_empty(), "{shown:?}");
@@ -114,7 +112,7 @@ async fn arguments_that_are_no_json_are_a_text_and_go_back_in_an_object() {
         let arguments = &parts(&reply).1[0].arguments;
         assert_eq!(arguments, &json!("{\"number\": twenty-one"), "{}", dialect.name);
 
-        let result = Message::Tool { call_id: "call_a".into(), name: "double".into(), content: "error: no".into() };
+        let result = Message::tool("call_a", "double", "error: no");
         let body = sent(dialect, vec![Message::user("Hello?"), reply.message, result]).await;
         let back = match dialect.name {
             "openai" => {
@@ -129,9 +127,9 @@ async fn arguments_that_are_no_json_are_a_text_and_go_back_in_an_object() {
 
 #[tokio::test]
 async fn results_go_back_with_the_ids_of_their_calls() {
-    let calls = ["a", "b"].map(|id| ToolCall { id: id.into(), name: "double".into(), arguments: json!({}) });
-    let reply = Message::Assistant { text: String::new(), calls: calls.into(), opaque: Vec::new() };
-    let result = |id: &str| Message::Tool { call_id: id.into(), name: "double".into(), content: format!("of {id}") };
+    let calls = ["a", "b"].map(|id| ToolCall::new(id, "double", json!({})));
+    let reply = Message::assistant("").with_calls(calls);
+    let result = |id: &str| Message::tool(id, "double", format!("of {id}"));
     let conversation = vec![Message::user("Hello?"), reply, result("a"), result("b")];
 
     let body = sent(OPENAI, conversation.clone()).await;
@@ -157,7 +155,7 @@ async fn reasoning_goes_back_to_its_own_provider_in_a_format_with_a_version() {
         replies.push(reply.message);
     }
     let conversation = |reply: &Message| {
-        let result = Message::Tool { call_id: "call_a".into(), name: "double".into(), content: "42".into() };
+        let result = Message::tool("call_a", "double", "42");
         vec![Message::user("Hello?"), reply.clone(), result]
     };
 
@@ -178,13 +176,13 @@ async fn reasoning_goes_back_to_its_own_provider_in_a_format_with_a_version() {
 
 #[tokio::test]
 async fn parts_of_another_version_or_of_nobody_are_left_out() {
-    let part = |format: &str, data: Json| OpaquePart { format: format.into(), data };
+    let part = |format: &str, data: Json| OpaquePart::new(format, data);
     let opaque = vec![
         part("anthropic/2", json!({ "signature": "new" })),
         part("anthropic/1", json!({ "hologram": "?" })),
         part("anthropic/1", json!([])),
     ];
-    let reply = Message::Assistant { text: "Yes.".into(), calls: Vec::new(), opaque };
+    let reply = Message::assistant("Yes.").with_opaque(opaque);
     let body = sent(ANTHROPIC, vec![Message::user("Hello?"), reply, Message::user("Why?")]).await;
     assert_eq!(body["messages"][1]["content"], "Yes.");
 }
@@ -192,11 +190,12 @@ async fn parts_of_another_version_or_of_nobody_are_left_out() {
 #[tokio::test]
 async fn tools_and_the_format_are_sent_as_the_dialect_has_them() {
     let schema = json!({ "type": "object", "properties": { "answer": { "type": "integer" } }, "required": ["answer"] });
-    let tool = ToolSpec { name: "double".into(), description: "Doubles.".into(), parameters: schema.clone() };
-    let asked = || Request {
-        tools: Arc::from([tool.clone()]),
-        format: Some(Format { name: "answer".into(), schema: schema.clone() }),
-        ..request(vec![Message::user("Hello?")])
+    let tool = ToolSpec::new("double", "Doubles.", schema.clone());
+    let asked = || {
+        let mut request = request(vec![Message::user("Hello?")]);
+        request.tools = Arc::from([tool.clone()]);
+        request.format = Some(Format::new("answer", schema.clone()));
+        request
     };
     let of = |server: Server| server.asked()[0].body.clone();
     let body = of(OPENAI.ask_for("text", asked()).await.2);
