@@ -16,8 +16,10 @@ fn examples() -> Vec<(String, PathBuf)> {
             let name = format!("{directory}/{}", path.file_name().unwrap().to_str().unwrap());
             if path.extension().is_some_and(|extension| extension == "rs") {
                 found.push((name, path));
-            } else if path.join("main.rs").is_file() {
-                found.push((name, path.join("main.rs")));
+            } else if let Some(main) =
+                ["main.rs", "src/main.rs"].map(|main| path.join(main)).into_iter().find(|main| main.is_file())
+            {
+                found.push((name, main));
             }
         }
     }

@@ -4,14 +4,14 @@
 //! | --- | --- |
 //! | [`first_workflow`] | nodes, values, a route, an engine, from an empty crate |
 //! | [`shapes`] | routes, joins, loops: the whole language |
+//! | [`running`] | engines, resources, events, all runs |
 //! | [`errors`] | from the error of a node to the `RunError` of its run; retries, time limits, panics |
-//! | [`running`] | engines, events, failures |
-//! | [`durable`] | stores, resuming, signals, retries, crashes |
-//! | [`people`] | questions, deadlines, approvals, an inbox, signals |
-//! | [`children`] | steps, children, timers, runs that start others |
+//! | [`durable`] | stores, crashes, signals, retries, finding and deleting runs |
+//! | [`people`] | questions, deadlines, approvals, an inbox |
+//! | [`children`] | steps, children, timers, runs that start others or have no end |
 //! | [`state`] | what the nodes of a run share, and what outlives a run |
-//! | [testing](https://docs.rs/graphweft/latest/graphweft/testing/index.html) | contexts, mocks, crashes, arms that no test takes |
-//! | [`upgrading`] | what may change while runs are under way |
+//! | [testing](https://docs.rs/graphweft/latest/graphweft/guide/testing/index.html) | contexts, mocks, crashes, upgrades, arms that no test takes |
+//! | [`upgrading`] | what may change while runs are under way: graphs, types, several versions |
 //! | [`deploying`] | processes, SIGTERM, backups, retention, a container |
 //! | [`coming_from`] | for those who know Temporal, LangGraph or ADK |
 //! | [`compile_errors`] | what the compiler reports |
@@ -28,12 +28,12 @@ pub mod first_workflow {}
 pub mod shapes {}
 
 #[doc = include_str!("../docs/links.md")]
-#[doc = include_str!("../docs/guide/errors.md")]
-pub mod errors {}
-
-#[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/running.md")]
 pub mod running {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/errors.md")]
+pub mod errors {}
 
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/durable.md")]
@@ -50,6 +50,12 @@ pub mod children {}
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/state.md")]
 pub mod state {}
+
+// The feature that it is about.
+#[cfg(feature = "test-util")]
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/testing.md")]
+pub mod testing {}
 
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/upgrading.md")]

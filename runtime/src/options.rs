@@ -66,6 +66,7 @@ impl Default for NodeOptions {
 /// followed by the next attempt after exactly that delay, also if it is longer than `max_delay`; it counts as an attempt.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[must_use = "nothing is retried by it before a child, a step or a node has it"]
 pub struct RetryPolicy {
     /// The number of attempts, the first included. 1: no retry.
     pub max_attempts: u32,

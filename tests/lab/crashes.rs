@@ -303,3 +303,44 @@ async fn a_run_that_starts_over_survives() {
     assert_eq!(lab.run(0).await.output(), &3);
     lab.crash_at_every_commit(0).await;
 }
+
+#[node]
+async fn wrap(order: u32) -> u32 {
+    order
+}
+
+workflow! { packing(u32) -> u32 { START => wrap; } }
+
+/// Looks why the second start is refused, and works on.
+#[node]
+async fn start_two(order: u32, ctx: &Context) -> Result<u32, graphweft::StartRunError> {
+    ctx.start::<packing>(order).id("parcel").key("first").await?;
+    let refused = ctx.start::<packing>(order + 1).id("parcel").key("second").await.map(|_| ());
+    if let Err(graphweft::StartRunError::OtherInput { run, .. }) = &refused {
+        let text = ctx.step("note", || async { Ok::<_, String>(run.clone()) }).await;
+        assert_eq!(text.as_deref(), Ok("parcel"));
+    }
+    refused.map(|()| order)
+}
+
+#[node]
+async fn sorry(refused: graphweft::StartRunError) -> String {
+    refused.to_string()
+}
+
+#[node]
+async fn thank(order: u32) -> String {
+    order.to_string()
+}
+
+workflow! {
+    parcels(u32) -> String { START => start_two => <ok: thank, err: sorry>; }
+}
+
+#[tokio::test(start_paused = true)]
+async fn why_a_run_could_not_be_started_is_the_same_after_a_crash() {
+    let lab = Lab::of::<parcels>().register::<packing>().repeatable::<(wrap, start_two, sorry, thank)>();
+    let text = "run `parcel` of `packing` was started with another input; choose another id";
+    assert_eq!(lab.run(7).await.output(), text);
+    lab.crash_at_every_commit(7).await;
+}

@@ -1,6 +1,6 @@
 //! Wrong effects in workflows of users, which a crash brings to light.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphweft::prelude::*;
@@ -135,4 +135,79 @@ async fn an_arm_that_depends_on_more_than_the_input_is_found() {
     has_line(&text, &["crash at commit", "`coin/toss` has another result"]);
     has_line(&text, &["undisturbed: 1, by the arm `ok`"]);
     has_line(&text, &["crashed:     1, by the arm `err`"]);
+}
+
+static NOTIFIED: AtomicBool = AtomicBool::new(false);
+
+#[node]
+async fn mail(text: String, #[resource] bank: &Bank) -> String {
+    bank.note(&text);
+    text
+}
+
+#[tokio::test]
+async fn a_child_that_a_node_leaves_out_after_a_crash_is_found() {
+    #[node]
+    async fn notify(n: u32, ctx: &Context) -> Result<u32, String> {
+        if !NOTIFIED.swap(true, Ordering::Relaxed) {
+            ctx.call::<mail>("Dear customer".into()).await?;
+        }
+        Ok(n)
+    }
+    workflow! { remind(u32) -> u32 { START => notify; } }
+    let lab = Lab::of::<remind>().repeatable::<notify>().register_node::<mail>().mock::<mail>(String::new());
+    let text = message_of(lab.crash_at_every_commit(1)).await;
+    has_line(
+        &text,
+        &["crash at commit 2: `remind/notify` has completed, and `remind/notify/mail`", "was not executed"],
+    );
+    has_line(&text, &["stored:"]);
+    has_line(&text, &["help:", "a global or a file"]);
+    has_line(&text, &["note: `remind/notify/mail` is missing in a second run without a crash as well"]);
+}
+
+#[tokio::test]
+async fn an_effect_that_a_node_leaves_out_when_it_runs_again_is_found() {
+    /// What is outside of the process, such as a file that says that it was done. It is written before it is done.
+    #[derive(Clone, Default)]
+    struct Marks(Arc<Mutex<bool>>);
+    #[node]
+    async fn number(n: u32) -> u32 {
+        n
+    }
+    #[node]
+    async fn send(n: u32, ctx: &Context, #[resource] marks: &Marks, #[resource] bank: &Bank) -> Result<u32, String> {
+        if !std::mem::replace(&mut *marks.0.lock().unwrap(), true) {
+            ctx.step("address", || async { Ok::<u32, String>(7) }).await?;
+            bank.note("sent");
+        }
+        Ok(n)
+    }
+    workflow! { letter(u32) -> u32 { START => number => send; } }
+    let lab = Lab::of::<letter>().repeatable::<(number, send)>().resource_with(Marks::default);
+    let lab = lab.resource_with(Bank::default).effects_on::<Bank, _>(Bank::lines);
+    let text = message_of(lab.crash_at_every_commit(1)).await;
+    has_line(&text, &["crash at commit", "`letter/send`", "`letter/send/address`", "was not executed"]);
+}
+
+#[tokio::test]
+async fn an_effect_that_is_missing_after_a_crash_is_found_with_the_nodes_that_have_run_again() {
+    static SENT: AtomicBool = AtomicBool::new(false);
+    #[node]
+    async fn number(n: u32) -> u32 {
+        n
+    }
+    #[node]
+    async fn send(n: u32, #[resource] bank: &Bank) -> u32 {
+        if !SENT.swap(true, Ordering::Relaxed) {
+            bank.note("sent");
+        }
+        n
+    }
+    workflow! { letter(u32) -> u32 { START => number => send; } }
+    let lab = Lab::of::<letter>().repeatable::<(number, send)>().resource_with(Bank::default);
+    let text = message_of(lab.effects_on::<Bank, _>(Bank::lines).crash_at_every_commit(1)).await;
+    has_line(&text, &["crash at commit 2: the effects on", "Bank"]);
+    has_line(&text, &["begun after the crash:", "`letter/send`"]);
+    has_line(&text, &["note: a second run without a crash has other effects as well"]);
 }

@@ -8,6 +8,7 @@ mod mocks;
 mod outside;
 mod runs;
 mod shop;
+mod upgrades;
 
 use std::panic::AssertUnwindSafe;
 

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Waker, Poll};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use super::error::ChildError;
@@ -18,7 +19,6 @@ use crate::fault::Fault;
 use crate::lazy::Lazy;
 use crate::run_error::RunError;
 use crate::state::StateKey;
-use crate::store::StoreError;
 use crate::workflow::Workflow;
 
 /// A run that a node starts. Awaiting it starts the run and returns its handle.
@@ -63,10 +63,11 @@ struct Request<'c, W: Workflow> {
     on_close: OnClose,
 }
 
-/// What a start has come to in this process.
-type Came<T> = Mutex<Option<Result<Run<T>, StartError>>>;
+/// The run that was started in this process.
+type Came<T> = Mutex<Option<Run<T>>>;
 
-/// A node could not start a run.
+/// A node could not start a run. It is recorded, and is the same when the node runs again. `?` returns it from a node whose error is a
+/// `String`, this type, or a type that is `From` it, and an arm `err` can carry it.
 ///
 /// A node that takes part of its work elsewhere only if it can:
 ///
@@ -90,7 +91,8 @@ type Came<T> = Mutex<Option<Result<Run<T>, StartError>>>;
 ///
 /// assert_eq!(graphweft::block_on(blog("a poem".into())).unwrap(), "a poem, not archived");
 /// ```
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StartRunError {
     /// The run of the node has no engine, which could start another one.
@@ -99,16 +101,29 @@ pub enum StartRunError {
         /// The node.
         path: String,
     },
-    /// The run was not started.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// It was not started when the node ran before, and that is recorded. The next attempt of the node tries it again.
-    #[error("`{path}` could not start a run: {message}")]
-    Before {
-        /// The path of the request.
-        path: String,
-        /// Why.
-        message: String,
+    /// The workflow is not registered, and the store outlives the process.
+    #[error("{}", StartError::NotRegistered { workflow: workflow.clone() })]
+    NotRegistered {
+        /// The workflow.
+        workflow: String,
+    },
+    /// The id belongs to a run of the same workflow with another input.
+    #[error("{}", StartError::OtherInput { id: run.clone(), workflow: workflow.clone() })]
+    OtherInput {
+        /// The id.
+        run: String,
+        /// The workflow.
+        workflow: String,
+    },
+    /// The id belongs to a run of another workflow.
+    #[error("run `{run}` is a run of `{existing}`, not of `{requested}`; choose another id")]
+    OtherWorkflow {
+        /// The id.
+        run: String,
+        /// The workflow of the run that has it.
+        existing: String,
+        /// The workflow that was to be started.
+        requested: String,
     },
     /// The run was started before, and was deleted since.
     #[error("run `{run}` was started, and is not there any more")]
@@ -116,12 +131,44 @@ pub enum StartRunError {
         /// Its id.
         run: String,
     },
+    /// The run was not started for another reason.
+    #[error("`{path}` could not start a run: {message}")]
+    Refused {
+        /// The path of the request.
+        path: String,
+        /// Why.
+        message: String,
+    },
     /// The request cannot be made: two have one name and key, or it is dropped, or its name is too long.
     #[error(transparent)]
     Fault(#[from] Fault),
     /// The store cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    #[error("a run that was started cannot be looked for: {message}")]
+    Store {
+        /// Why.
+        message: String,
+    },
+}
+
+impl StartRunError {
+    fn of(error: &StartError, path: &str) -> Self {
+        match error.clone() {
+            StartError::NotRegistered { workflow } => StartRunError::NotRegistered { workflow },
+            StartError::OtherInput { id: run, workflow } => StartRunError::OtherInput { run, workflow },
+            StartError::OtherWorkflow { id: run, existing, requested } => {
+                StartRunError::OtherWorkflow { run, existing, requested }
+            }
+            StartError::Deleted { id: run, .. } => StartRunError::Deleted { run },
+            other => StartRunError::Refused { path: path.to_owned(), message: other.to_string() },
+        }
+    }
+}
+
+/// Its text, so that `?` works in a node whose error is a `String`.
+impl From<StartRunError> for String {
+    fn from(error: StartRunError) -> Self {
+        error.to_string()
+    }
 }
 
 impl Context {
@@ -185,7 +232,7 @@ impl Context {
     /// needed, or send a [signal](crate::Engine::signal) from the started run.
     ///
     /// # Errors
-    /// [`StartRunError`]: with [`StartError::NotRegistered`] for a workflow that is not registered with an engine that has a store.
+    /// [`StartRunError`]: [`NotRegistered`](StartRunError::NotRegistered) for a workflow that is not registered with an engine that has a store.
     ///
     /// # Cancel safety
     /// If the future is dropped, the run may or may not have been started. If it was, it is treated as by `on_close`.
@@ -249,7 +296,7 @@ impl<W: Workflow> Request<'_, W> {
             let start = start.lock().unwrap_or_else(PoisonError::into_inner).take();
             let (came, path) = (Arc::clone(&came), step.path().to_owned());
             let id = step.idempotency_key();
-            let by = StartedBy { run: context.run_id().to_owned(), path, on_close };
+            let by = StartedBy { run: context.run_id().to_owned(), path: path.clone(), on_close };
             async move {
                 // It has a single attempt.
                 let Some(start) = start else { return std::future::pending().await };
@@ -264,26 +311,24 @@ impl<W: Workflow> Request<'_, W> {
                     // This run stops as well, and the node starts the other one when it is resumed.
                     return std::future::pending().await;
                 }
-                let id = started.as_ref().map(|run| run.id().to_owned()).map_err(StartError::clone);
-                *came.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
-                id
+                let run = started.map_err(|error| StartRunError::of(&error, &path))?;
+                let id = run.id().to_owned();
+                *came.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+                Ok(id)
             }
         };
-        let recorded = context.step_with("start", body).key(&key).error_as_text().await;
-        if let Some(came) = came.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return came.map_err(StartRunError::Start);
-        }
-        let id = match recorded {
+        let id = match context.step_with("start", body).key(&key).await {
             Ok(id) => id,
-            Err(ChildError::Error(error)) => {
-                let path = format!("{}/start:{key}", context.path());
-                return Err(StartRunError::Before { path, message: error.to_string() });
-            }
+            Err(ChildError::Error(error)) => return Err(error),
             Err(ChildError::Fault(fault)) => return Err(fault.into()),
         };
-        match engine.get_run(&id).await? {
-            Some(run) => Ok(run.of_output()),
-            None => Err(StartRunError::Deleted { run: id }),
+        if let Some(run) = came.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Ok(run);
+        }
+        match engine.get_run(&id).await {
+            Ok(Some(run)) => Ok(run.of_output()),
+            Ok(None) => Err(StartRunError::Deleted { run: id }),
+            Err(error) => Err(StartRunError::Store { message: error.to_string() }),
         }
     }
 }

@@ -46,6 +46,7 @@ use crate::workflow::Workflow;
 /// let engine = Engine::builder().resource(Pool).max_concurrency(64).build()?;
 /// # Ok::<(), graphweft::BuildError>(())
 /// ```
+#[must_use = "no engine is made before `build`"]
 pub struct EngineBuilder {
     env: Env,
     workflows: BTreeMap<String, Version>,
@@ -428,6 +429,13 @@ impl EngineBuilder {
     pub fn mock<N: Node>(mut self, body: impl MockWith<N>) -> Self {
         self.env.replacements.insert(TypeId::of::<N>(), Box::new(body.into_replacement()));
         self.mocks.push((TypeId::of::<N>(), std::any::type_name::<N>()));
+        self
+    }
+
+    /// Mocks of nodes that no registered workflow has are no error of it.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn with_unused_mocks(mut self) -> Self {
+        self.mocks.clear();
         self
     }
 

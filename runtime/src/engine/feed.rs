@@ -184,6 +184,7 @@ impl From<Unfit> for WatchError {
 /// assert_eq!(paid, ["order-7"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
+#[must_use = "nothing is read before `next` is awaited"]
 pub struct Feed {
     engine: Engine,
     listener: Arc<Listener>,
@@ -280,7 +281,6 @@ impl Engine {
 
 impl Feed {
     /// Only events of runs of this workflow; called more than once, of any of these.
-    #[must_use]
     pub fn workflow(mut self, name: impl Into<String>) -> Self {
         self.query.workflows.push(name.into());
         self.read_again()
@@ -288,7 +288,6 @@ impl Feed {
 
     /// Only events of runs with this label; called more than once, with all of them. Of two values of one label the last
     /// one counts.
-    #[must_use]
     pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.query.tags.insert(key.into(), value.into());
         self.read_again()

@@ -17,6 +17,7 @@ use crate::store::{AskedQuestion, QuestionPlace, QuestionQuery, StoreError, Tags
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[must_use = "a filter does nothing alone: pass it to `engine.questions`"]
 pub struct QuestionFilter {
     /// Questions of runs whose ids begin with this.
     pub id_prefix: String,

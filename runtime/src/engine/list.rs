@@ -19,6 +19,7 @@ use crate::store::{RunKey, RunQuery, RunStatus, StoreError, Tags};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[must_use = "a filter does nothing alone: pass it to `engine.list_runs` or `engine.count_runs`"]
 pub struct RunFilter {
     /// Runs whose ids begin with this.
     pub id_prefix: String,

@@ -206,6 +206,17 @@ impl Engine {
         }
     }
 
+    /// Resumes a run that is due at once, and no other. `None` if it has ended, or a living engine has it.
+    #[cfg(feature = "test-util")]
+    pub(crate) async fn resume_only(&self, header: &RunHeader) -> Result<Option<Run<Json>>, RunError> {
+        let claim = self.claim(Some(header)).await?;
+        let claimed = self.claim_runs(claim).await?;
+        match claimed.runs.into_iter().find(|run| run.key == header.key) {
+            Some(header) => Ok(Some(Run::of_live(self, self.resume(header).await?))),
+            None => Ok(None),
+        }
+    }
+
     /// Takes over a run that exists and that no living engine drives. `None` if one does, or if the run waits.
     pub(super) async fn take_up(
         &self,

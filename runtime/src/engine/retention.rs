@@ -17,6 +17,7 @@ use crate::store::RunStatus;
 /// # let _ = retention;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "nothing is deleted before `EngineBuilder::retention` has it"]
 pub struct Retention {
     completed: Option<Duration>,
     failed: Option<Duration>,
@@ -43,14 +44,12 @@ impl Retention {
     }
 
     /// Deletes failed runs this long after they have ended. Until then they can be retried.
-    #[must_use]
     pub fn failed(mut self, keep: Duration) -> Self {
         self.failed = Some(keep);
         self
     }
 
     /// Deletes cancelled runs this long after they have ended. Until then they can be retried.
-    #[must_use]
     pub fn cancelled(mut self, keep: Duration) -> Self {
         self.cancelled = Some(keep);
         self
@@ -58,7 +57,6 @@ impl Retention {
 
     /// How long the id of a deleted run is kept, so that a late repetition of its start does not begin it anew. The
     /// default is 30 days. This holds for [`Engine::delete_run`](crate::Engine::delete_run) too.
-    #[must_use]
     pub fn ids(mut self, keep: Duration) -> Self {
         self.ids = keep;
         self

@@ -308,6 +308,13 @@ impl<T> Start<T> {
         &self.engine
     }
 
+    /// The same, with an output in the form of its record.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn of_json(self) -> Start<Json> {
+        let Start { engine, id, state, tags, started_by, begins, not_later, what, .. } = self;
+        Start { engine, id, state, tags, started_by, begins, not_later, what, gives: PhantomData }
+    }
+
     async fn start(self) -> Result<Run<T>, StartError> {
         let engine = self.engine.clone();
         match self.prepare().await? {

@@ -91,6 +91,13 @@ pub enum ScopeError {
     Fault(#[from] Fault),
 }
 
+/// Its text, so that `?` works in a node whose error is a `String`.
+impl From<ScopeError> for String {
+    fn from(error: ScopeError) -> Self {
+        error.to_string()
+    }
+}
+
 /// Who has written the state of a scope.
 ///
 /// Whom to ask about a conflict:

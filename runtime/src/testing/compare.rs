@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::lab_run::described;
 use super::places::Places;
+use super::steps::Paths;
 use super::world::Call;
 use crate::engine::Outcome;
 use crate::event::{AfterFailure, Event, EventKind};
@@ -60,6 +61,31 @@ impl Ran {
         paths.find(|path| own.get(path).zip(others.get(path)).is_some_and(|(own, other)| own != other))
     }
 
+    /// The first child or step that another run has not begun, though the node that has called it here has completed there as well. One
+    /// with another key is taken for it.
+    pub(super) fn lacks_in(&self, other: &Ran) -> Option<&str> {
+        let (own, others, results) = (self.requests(), other.requests(), other.results());
+        let begun: BTreeSet<&str> = others.iter().copied().collect();
+        let with_name =
+            |requests: &[&str], name: &str| requests.iter().filter(|path| without_key(path) == name).count();
+        own.iter().copied().find(|path| {
+            let caller = path.rsplit_once('/').map_or("", |(caller, _)| caller);
+            let name = without_key(path);
+            !begun.contains(path) && results.contains_key(caller) && with_name(&others, name) < with_name(&own, name)
+        })
+    }
+
+    /// The children and steps of nodes, by their paths in the order in which they were begun.
+    fn requests(&self) -> Vec<&str> {
+        let paths = Paths::of(self.workflow, self.events.iter().map(|event| (event.path.as_str(), &event.kind)));
+        let mut seen = BTreeSet::new();
+        let begun = self.events.iter().filter(|Event { path, kind, .. }| {
+            let is_begun = matches!(kind, EventKind::NodeStarted { .. } | EventKind::NodeCompleted { .. });
+            is_begun && path.contains('/') && !paths.is_in_graph(path) && seen.insert(path)
+        });
+        begun.map(|event| event.path.as_str()).collect()
+    }
+
     /// The paths at which an `at_most_once` attempt was interrupted.
     fn interrupted(&self) -> BTreeSet<String> {
         let is_cut_short = |event: &&Event| match &event.kind {
@@ -94,13 +120,16 @@ impl Crashed {
         open
     }
 
-    /// The same, for a message.
+    /// The same, for a message, and which nodes have begun behind the crash.
     pub(super) fn suspects(&self) -> String {
-        let under_way: Vec<String> = self.under_way().iter().map(|path| format!("`{path}`")).collect();
-        match under_way.is_empty() {
-            true => String::new(),
-            false => format!("\n  under way at the crash: {}", under_way.join(", ")),
+        let begun = self.ran.events.iter().skip(self.stored.len());
+        let mut after: Vec<&str> = Vec::new();
+        for event in begun.filter(|event| matches!(event.kind, EventKind::NodeStarted { inside: None, .. })) {
+            if !after.contains(&event.path.as_str()) {
+                after.push(&event.path);
+            }
         }
+        format!("{}{}", listed("under way at the crash", &self.under_way()), listed("begun after the crash", &after))
     }
 
     /// How many calls of a mock at a path had not ended by what was stored.
@@ -110,6 +139,18 @@ impl Crashed {
         let ended = self.stored.iter().filter(|(at, kind)| at == path && kind.ends_attempt()).count();
         calls.saturating_sub(ended)
     }
+}
+
+/// A path without the key of its last part: `pay/charge/capture:4000` is `pay/charge/capture`.
+fn without_key(path: &str) -> &str {
+    let last = path.rfind('/').map_or(0, |at| at + 1);
+    path[last..].find(':').map_or(path, |at| &path[..last + at])
+}
+
+/// A line of a message; nothing if there are no paths.
+fn listed(what: &str, paths: &[&str]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+    if paths.is_empty() { String::new() } else { format!("\n  {what}: {}", paths.join(", ")) }
 }
 
 /// Asserts that a crashed run is like one that was not crashed. Returns the paths of `at_most_once` attempts that the crash has
@@ -123,6 +164,7 @@ pub(super) fn compare(places: &Places, undisturbed: &Ran, crash: &Crashed) -> Re
     compare_calls(places, undisturbed, crash, !interrupted.is_empty())?;
     if interrupted.is_empty() {
         compare_results(undisturbed, crash)?;
+        compare_requests(undisturbed, crash)?;
     }
     Ok(interrupted)
 }
@@ -177,6 +219,16 @@ fn compare_calls(places: &Places, undisturbed: &Ran, crash: &Crashed, is_interru
         }
     }
     Ok(())
+}
+
+fn compare_requests(undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {
+    let Some(missing) = undisturbed.lacks_in(&crash.ran) else { return Ok(()) };
+    let (caller, _) = missing.rsplit_once('/').unwrap_or_default();
+    Err(crash.report(&format!(
+        "`{caller}` has completed, and `{missing}`, which it calls without a crash, was not executed\n  help: a node that runs \
+         again has to call the same: what says that it was done already may be in a record, and in nothing that is kept in another \
+         way, such as a global or a file"
+    )))
 }
 
 fn compare_results(undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {

@@ -83,6 +83,7 @@ impl Context {
 /// assert_eq!(approve(25_000, &ctx).await, "Ada: false");
 /// # });
 /// ```
+#[must_use = "no context is made before `build`"]
 pub struct TestContext {
     engine: EngineBuilder,
     world: Arc<World>,

@@ -11,12 +11,8 @@ use super::crash_store::{CrashStore, records_of};
 use super::lab::{Lab, fail};
 use super::outside::RUN;
 use super::parts::Effects;
-use super::places::Places;
 use super::process::{Ended, Rests};
-use super::steps::Paths;
 use super::world::World;
-use crate::compile::all_used;
-use crate::event::EventKind;
 use crate::node::Payload;
 use crate::store::MemoryStore;
 use crate::workflow::Workflow;
@@ -62,6 +58,7 @@ impl<W: Workflow> Lab<W> {
     ///
     /// - It ends as the one without a crash: with the same output, with the same failure, or with the same open questions.
     /// - A node that completes in both has the same output, and takes the same arm.
+    /// - A node that completes in both has called the same children and steps.
     /// - A mock is called at most as often as the guarantees say: as in the run without a crash, and once more for each attempt that
     ///   was under way at the crash. A completed attempt is not called again.
     /// - Effects on resources ([`effects_on`](Self::effects_on)) are the same.
@@ -109,10 +106,10 @@ impl<W: Workflow> Lab<W> {
     }
 
     async fn crash(&self, input: &Json) -> Result<Crashes, String> {
-        self.check_repeatable(self.not_repeatable())?;
+        self.check_repeatable(W::definition())?;
         self.check_effects()?;
         let (undisturbed, commits) = self.ran(input).await?;
-        self.check_repeatable(self.called_and_not_repeatable(&undisturbed))?;
+        self.check_called(W::definition(), &undisturbed.events)?;
         let (mut interrupted, mut count) = (BTreeSet::new(), 0);
         for commit in 2.. {
             let Some(crash) = self.crashed_at(input, commit).await? else {
@@ -123,22 +120,17 @@ impl<W: Workflow> Lab<W> {
                 return Ok(Crashes { count, interrupted: interrupted.into_iter().collect() });
             };
             count += 1;
-            match compare(&self.places(), &undisturbed, &crash) {
-                Ok(cut_short) => {
-                    if cut_short.is_empty() {
-                        self.compare_effects(&undisturbed, &crash)?;
-                    }
-                    interrupted.extend(cut_short);
+            let compared = compare(&self.places(), &undisturbed, &crash).and_then(|cut_short| {
+                if cut_short.is_empty() {
+                    self.compare_effects(&undisturbed, &crash)?;
                 }
+                Ok(cut_short)
+            });
+            match compared {
+                Ok(cut_short) => interrupted.extend(cut_short),
                 Err(problem) => {
                     let (again, _) = self.ran(input).await?;
-                    let note = match undisturbed.differs_from(&again) {
-                        Some(path) => format!(
-                            "\n  note: `{path}` differs in a second run without a crash as well: it depends on more than its input"
-                        ),
-                        None => String::new(),
-                    };
-                    return Err(format!("{problem}{note}"));
+                    return Err(format!("{problem}{}", note_on(&undisturbed, &again)));
                 }
             }
         }
@@ -147,7 +139,8 @@ impl<W: Workflow> Lab<W> {
 
     /// A run without a crash, and how many commits it has made.
     async fn ran(&self, input: &Json) -> Result<(Ran, usize), String> {
-        let (rests, world, commits) = self.undisturbed(input).await?;
+        let world = self.world();
+        let (rests, commits) = self.undisturbed::<W>(self.program(&world), &world, input).await?;
         Ok((self.as_ran(rests, &world), commits))
     }
 
@@ -162,13 +155,13 @@ impl<W: Workflow> Lab<W> {
         let (world, disk) = (self.world(), MemoryStore::new());
         let first = CrashStore::losing(disk.clone(), commit);
         let at = |problem: String| format!("crash at commit {commit}: {problem}");
-        if let Ended::Rests(_) = self.process(&world, &first, input).await.map_err(at)? {
+        if let Ended::Rests(_) = self.process::<W>(self.program(&world), &world, &first, input).await.map_err(at)? {
             return Ok(None);
         }
         let stored = records_of(&disk, RUN).await.map_err(|error| at(error.to_string()))?;
         let (last, lost) = first.crash_site();
         world.next_process();
-        let resumed = self.process(&world, &CrashStore::new(disk), input).await;
+        let resumed = self.process::<W>(self.program(&world), &world, &CrashStore::new(disk), input).await;
         let resumed = resumed.map_err(|problem| at(format!("{problem}\n  stored: {last}\n  lost:   {lost}")))?;
         let Ended::Rests(rests) = resumed else {
             return Err(at("the second process has crashed; this is a mistake in graphweft".to_owned()));
@@ -194,7 +187,7 @@ impl<W: Workflow> Lab<W> {
     }
 
     /// The resource may have been replaced since.
-    fn check_effects(&self) -> Result<(), String> {
+    pub(super) fn check_effects(&self) -> Result<(), String> {
         let is_there = |effects: &&Effects| {
             self.resources.iter().any(|resource| resource.type_id == effects.type_id && resource.is_of_run)
         };
@@ -206,65 +199,23 @@ impl<W: Workflow> Lab<W> {
             )),
         }
     }
+}
 
-    /// The names of nodes in the graphs that nothing says about whether they may be repeated.
-    fn not_repeatable(&self) -> BTreeSet<String> {
-        let places = self.places();
-        let known = |type_id| {
-            let mocked = self.mocks.iter().map(|mock| mock.node.type_id);
-            mocked.chain(self.repeatable.iter().map(|node| node.type_id)).any(|known| known == type_id)
-        };
-        let started = self.started.iter().map(|graph| self.places_of(graph)).collect::<Vec<_>>();
-        let mut refused = BTreeSet::new();
-        for entry in started.iter().chain([&places]).flat_map(Places::bodies) {
-            let is_mocked = self.mocks.iter().any(|mock| mock.node.type_id == entry.type_id);
-            if !known(entry.type_id) {
-                refused.insert(entry.name.clone());
-            }
-            if !is_mocked {
-                let used = all_used(entry.uses()).into_iter();
-                refused.extend(used.filter(|used| !used.is_workflow && !known(used.type_id)).map(|used| used.name));
-            }
-        }
-        refused
+/// What a second run without a crash says about a problem.
+fn note_on(undisturbed: &Ran, again: &Ran) -> String {
+    if let Some(path) = undisturbed.differs_from(again) {
+        return format!(
+            "\n  note: `{path}` differs in a second run without a crash as well: it depends on more than its input"
+        );
     }
-
-    /// The same of the nodes that others have called, which are known by their names only.
-    fn called_and_not_repeatable(&self, ran: &Ran) -> BTreeSet<String> {
-        let records = ran.events.iter().map(|event| (event.path.as_str(), &event.kind));
-        let (paths, places) = (Paths::of(W::NAME, records), self.places());
-        let mut refused = BTreeSet::new();
-        for event in &ran.events {
-            let is_node = match &event.kind {
-                // A step has no input.
-                EventKind::NodeStarted { inside: None, input, .. } => input.is_some() || paths.is_in_graph(&event.path),
-                _ => false,
-            };
-            let name = event.path.rsplit_once('/').map_or(event.path.as_str(), |(_, name)| name);
-            let name = name.split([':', '#', '[']).next().unwrap_or(name);
-            if is_node && places.find(&event.path).is_none() && !self.is_known_name(name) {
-                refused.insert(name.to_owned());
-            }
-        }
-        refused
+    if let Some(path) = undisturbed.lacks_in(again) {
+        return format!(
+            "\n  note: `{path}` is missing in a second run without a crash as well: a global remembers the first one"
+        );
     }
-
-    /// Whether a child of this name may be repeated.
-    fn is_known_name(&self, name: &str) -> bool {
-        let mut nodes = self.mocks.iter().map(|mock| &mock.node).chain(&self.repeatable);
-        nodes.any(|node| node.name == name) || self.repeatable_children.iter().any(|child| child == name)
+    if undisturbed.effects != again.effects {
+        return "\n  note: a second run without a crash has other effects as well: a global remembers the first one"
+            .to_owned();
     }
-
-    fn check_repeatable(&self, refused: BTreeSet<String>) -> Result<(), String> {
-        if refused.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<String> = refused.iter().map(|name| format!("`{name}`")).collect();
-        let example = refused.first().map_or("", String::as_str);
-        Err(format!(
-            "a crash would repeat nodes that are not mocked: {}\n  help: mock them by `.mock::<{example}>(..)`, or state that \
-             repeating them is harmless by `.repeatable::<{example}>()`, or for a child by `.repeatable_child(\"{example}\")`",
-            names.join(", ")
-        ))
-    }
+    String::new()
 }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::lab::Lab;
 use super::outside::{Answer, Sent};
-use super::parts::{Effects, Resource, StartWith};
+use super::parts::{Effects, Registered, Resource};
 use super::world::World;
 use crate::asked::Question;
 use crate::engine::EngineBuilder;
@@ -235,8 +235,15 @@ impl<W: Workflow> Lab<W> {
     /// # });
     /// ```
     pub fn register<O: Workflow>(mut self) -> Self {
-        self.registered.push(Box::new(EngineBuilder::register::<O>));
-        self.started.push(O::definition());
+        self.registered.push(Registered { definition: Some(O::definition()), register: EngineBuilder::register::<O> });
+        self
+    }
+
+    /// Registers an earlier version of the workflow, as [`EngineBuilder::register_earlier`] does: runs that were begun under it
+    /// continue under it. [`upgrade_at_every_commit`](Self::upgrade_at_every_commit) has an example.
+    pub fn register_earlier<O: Workflow>(mut self) -> Self {
+        let register = EngineBuilder::register_earlier::<O>;
+        self.registered.push(Registered { definition: Some(O::definition()), register });
         self
     }
 
@@ -260,7 +267,7 @@ impl<W: Workflow> Lab<W> {
     /// # });
     /// ```
     pub fn register_node<N: Node + Default>(mut self) -> Self {
-        self.registered.push(Box::new(EngineBuilder::register_node::<N>));
+        self.registered.push(Registered { definition: None, register: EngineBuilder::register_node::<N> });
         self
     }
 
@@ -288,8 +295,7 @@ impl<W: Workflow> Lab<W> {
         S: Serialize + Clone + Send + Sync + 'static,
         R: 'static,
     {
-        let with: StartWith<W::Output> = Box::new(move |start| start.state(key, value.clone()));
-        self.state.push(Box::new(with));
+        self.state.push(Box::new(move |start| start.state(key, value.clone())));
         self
     }
 }

@@ -1,6 +1,6 @@
 //! A workflow with everything that a test gives it.
 
-use std::any::{Any, type_name};
+use std::any::type_name;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -8,15 +8,16 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value as Json;
+
 use super::outside::{Answer, Sent};
-use super::parts::{Configure, Effects, Mock, Resource, StartWith};
+use super::parts::{Effects, Mock, Registered, Resource, StartWith};
 use super::repeatable::{Named, Nodes};
 use super::script::Script;
 use super::world::World;
 use crate::context::Context;
-use crate::engine::{EngineBuilder, MockWith, Start};
+use crate::engine::{Engine, EngineBuilder, MockWith, Start};
 use crate::node::{Node, name_of};
-use crate::table::Definition;
 use crate::workflow::Workflow;
 
 /// A workflow in a test: with mocks for its nodes, answers to its questions, and resources.
@@ -55,17 +56,15 @@ use crate::workflow::Workflow;
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[must_use = "nothing runs before `run`, `crash_at_every_commit` or another method of the lab is awaited"]
 pub struct Lab<W> {
     pub(super) mocks: Vec<Mock>,
     pub(super) resources: Vec<Resource>,
     pub(super) effects: Vec<Effects>,
-    pub(super) registered: Vec<Configure>,
-    /// The workflows among them.
-    pub(super) started: Vec<&'static Arc<Definition>>,
+    pub(super) registered: Vec<Registered>,
     pub(super) answers: Vec<Answer>,
     pub(super) signals: Vec<Sent>,
-    /// Each a `StartWith` of the output of `W`.
-    pub(super) state: Vec<Box<dyn Any + Send + Sync>>,
+    pub(super) state: Vec<StartWith>,
     pub(super) repeatable: Vec<Named>,
     /// The names of children that may be repeated.
     pub(super) repeatable_children: Vec<String>,
@@ -80,7 +79,6 @@ impl<W> Lab<W> {
             resources: Vec::new(),
             effects: Vec::new(),
             registered: Vec::new(),
-            started: Vec::new(),
             answers: Vec::new(),
             signals: Vec::new(),
             state: Vec::new(),
@@ -264,16 +262,26 @@ impl<W: Workflow> Lab<W> {
         Arc::new(World::new(made.collect()))
     }
 
-    /// An engine with everything of the lab.
-    pub(super) fn configure(&self, mut builder: EngineBuilder, world: &Arc<World>) -> EngineBuilder {
-        builder = self.registered.iter().fold(builder, |builder, register| register(builder));
-        builder = self.resources.iter().fold(builder, |builder, resource| (resource.give)(builder, world));
+    /// The program of the workflow, with everything of the lab.
+    pub(super) fn program(&self, world: &Arc<World>) -> EngineBuilder {
+        let builder = self.registered.iter().fold(Engine::builder(), |builder, each| (each.register)(builder));
+        self.equip(builder.register::<W>(), world)
+    }
+
+    /// The program before this one: it has another version of the workflow, and no other one.
+    pub(super) fn program_before<V: Workflow>(&self, world: &Arc<World>) -> EngineBuilder {
+        let others = self.registered.iter().filter(|each| !each.is_of::<V>() && !each.is_of::<W>());
+        let builder = others.fold(Engine::builder(), |builder, each| (each.register)(builder));
+        self.equip(builder.register::<V>(), world).with_unused_mocks()
+    }
+
+    fn equip(&self, builder: EngineBuilder, world: &Arc<World>) -> EngineBuilder {
+        let builder = self.resources.iter().fold(builder, |builder, resource| (resource.give)(builder, world));
         self.mocks.iter().fold(builder, |builder, mock| (mock.install)(builder, world))
     }
 
-    pub(super) fn start(&self, start: Start<W::Output>) -> Start<W::Output> {
-        let with = self.state.iter().filter_map(|with| with.downcast_ref::<StartWith<W::Output>>());
-        with.fold(start, |start, with| with(start))
+    pub(super) fn start(&self, start: Start<Json>) -> Start<Json> {
+        self.state.iter().fold(start, |start, with| with(start))
     }
 }
 

@@ -16,26 +16,42 @@ use crate::workflow::Workflow;
 
 /// A run that has ended, or that waits for what the lab does not send. See [`Lab::run`](super::Lab::run).
 pub struct LabRun<W: Workflow> {
-    outcome: Outcome<W::Output>,
+    /// That of the version that it was begun under.
+    workflow: &'static str,
+    /// An error if it has an output that is none of `W`, as that of an earlier version may be.
+    outcome: Result<Outcome<W::Output>, String>,
     events: Vec<Event>,
     calls: Vec<Call>,
     mocked: Vec<Named>,
 }
 
 impl<W: Workflow> LabRun<W> {
-    pub(super) fn new(rests: Rests, calls: Vec<Call>, mocked: Vec<Named>) -> Result<Self, String> {
+    pub(super) fn new(workflow: &'static str, rests: Rests, calls: Vec<Call>, mocked: Vec<Named>) -> Self {
         let Rests { outcome, events } = rests;
         let outcome = match outcome {
-            Outcome::Completed(output) => {
-                let output = W::Output::from_record(&output);
-                Outcome::Completed(output.map_err(|error| format!("the output cannot be read back: {error}"))?)
-            }
-            Outcome::Failed(failure) => Outcome::Failed(failure),
-            Outcome::Cancelled => Outcome::Cancelled,
-            Outcome::Waiting(questions) => Outcome::Waiting(questions),
-            Outcome::AwaitingSignals(signals) => Outcome::AwaitingSignals(signals),
+            Outcome::Completed(output) => W::Output::from_record(&output)
+                .map(Outcome::Completed)
+                .map_err(|error| format!("the output cannot be read as that of `{}`: {error}", W::NAME)),
+            Outcome::Failed(failure) => Ok(Outcome::Failed(failure)),
+            Outcome::Cancelled => Ok(Outcome::Cancelled),
+            Outcome::Waiting(questions) => Ok(Outcome::Waiting(questions)),
+            Outcome::AwaitingSignals(signals) => Ok(Outcome::AwaitingSignals(signals)),
         };
-        Ok(LabRun { outcome, events, calls, mocked })
+        LabRun { workflow, outcome, events, calls, mocked }
+    }
+
+    /// # Errors
+    /// If it has an output that cannot be read.
+    pub(super) fn checked(self) -> Result<Self, String> {
+        match &self.outcome {
+            Ok(_) => Ok(self),
+            Err(problem) => Err(problem.clone()),
+        }
+    }
+
+    #[track_caller]
+    fn readable(&self) -> &Outcome<W::Output> {
+        self.outcome.as_ref().unwrap_or_else(|problem| panic!("{problem}"))
     }
 
     /// How it has ended, or what it waits for.
@@ -54,8 +70,12 @@ impl<W: Workflow> LabRun<W> {
     /// assert_eq!(questions[0].payload, 25_000);
     /// # });
     /// ```
+    ///
+    /// # Panics
+    /// If it has an output that cannot be read as that of the workflow.
+    #[track_caller]
     pub fn outcome(&self) -> &Outcome<W::Output> {
-        &self.outcome
+        self.readable()
     }
 
     /// Its output. An example is at [`Lab`](super::Lab).
@@ -64,7 +84,7 @@ impl<W: Workflow> LabRun<W> {
     /// If it has none: the message has its error, or what it waits for.
     #[track_caller]
     pub fn output(&self) -> &W::Output {
-        match &self.outcome {
+        match self.readable() {
             Outcome::Completed(output) => output,
             other => panic!("`{}` has no output: {}", W::NAME, described(other)),
         }
@@ -77,7 +97,7 @@ impl<W: Workflow> LabRun<W> {
     /// If it has not failed.
     #[track_caller]
     pub fn error(&self) -> &Failure {
-        match &self.outcome {
+        match self.readable() {
             Outcome::Failed(failure) => failure,
             other => panic!("`{}` has not failed: {}", W::NAME, described(other)),
         }
@@ -110,7 +130,7 @@ impl<W: Workflow> LabRun<W> {
         let expected: Vec<String> = nodes.into_iter().map(|node| node.as_ref().to_owned()).collect();
         let records: Vec<(&str, &EventKind)> =
             self.events.iter().map(|event| (event.path.as_str(), &event.kind)).collect();
-        let took = took(W::NAME, &records);
+        let took = took(self.workflow, &records);
         if took == expected {
             return;
         }
@@ -119,11 +139,15 @@ impl<W: Workflow> LabRun<W> {
         panic!(
             "`{}` took another way\n  expected: {expected:?}\n  took:     {took:?}\n  differs:  at {at}, where {} was expected and {} \
              came\n  the run:  {}",
-            W::NAME,
+            self.workflow,
             shown(&expected),
             shown(&took),
-            described(&self.outcome)
+            self.described()
         );
+    }
+
+    fn described(&self) -> String {
+        self.outcome.as_ref().map_or_else(String::clone, described)
     }
 
     /// The calls of a mock.
@@ -208,8 +232,8 @@ pub(super) fn described<T>(outcome: &Outcome<T>) -> String {
 impl<W: Workflow> fmt::Debug for LabRun<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LabRun")
-            .field("workflow", &W::NAME)
-            .field("outcome", &described(&self.outcome))
+            .field("workflow", &self.workflow)
+            .field("outcome", &self.described())
             .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,9 @@
-#![doc = include_str!("../../docs/testing.md")]
+//! Tests of workflows: a [`Lab`] with mocks, answers, crashes and upgrades, and a [`TestContext`] for a single node.
+//!
+//! It needs the feature `test-util`. The [page of the guide](crate::guide::testing) leads through it.
 
 mod alarm;
+mod allowed;
 mod arms;
 mod compare;
 mod context;
@@ -17,6 +20,7 @@ mod repeatable;
 mod run;
 mod script;
 mod steps;
+mod upgrades;
 mod world;
 
 pub use context::TestContext;
@@ -25,3 +29,4 @@ pub use lab::Lab;
 pub use lab_run::{Calls, LabRun};
 pub use repeatable::Nodes;
 pub use script::{Plan, Script, fails, fails_with, hangs, panics, sequence, waits};
+pub use upgrades::Upgrade;

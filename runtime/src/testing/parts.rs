@@ -3,18 +3,32 @@
 use std::any::{Any, TypeId};
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
 use super::repeatable::Named;
 use super::world::World;
 use crate::engine::{EngineBuilder, Start};
+use crate::table::Definition;
+use crate::workflow::Workflow;
 
-/// Adds something to an engine.
-pub(super) type Configure = Box<dyn Fn(EngineBuilder) -> EngineBuilder + Send + Sync>;
+/// Registers a workflow or a node.
+pub(super) struct Registered {
+    /// That of the workflow; `None` if it is a node.
+    pub(super) definition: Option<&'static Arc<Definition>>,
+    pub(super) register: fn(EngineBuilder) -> EngineBuilder,
+}
 
-/// The same, by what is outside of the processes of the run.
+impl Registered {
+    pub(super) fn is_of<W: Workflow>(&self) -> bool {
+        self.definition.is_some_and(|definition| definition.name == W::NAME)
+    }
+}
+
+/// Adds something to an engine, by what is outside of the processes of the run.
 pub(super) type ConfigureIn = Box<dyn Fn(EngineBuilder, &Arc<World>) -> EngineBuilder + Send + Sync>;
 
 /// Adds something to the start of a run.
-pub(super) type StartWith<T> = Box<dyn Fn(Start<T>) -> Start<T> + Send + Sync>;
+pub(super) type StartWith = Box<dyn Fn(Start<Json>) -> Start<Json> + Send + Sync>;
 
 /// A value that is made when a run begins.
 pub(super) type Make = Box<dyn Fn() -> Box<dyn Any + Send + Sync> + Send + Sync>;

@@ -13,7 +13,7 @@ use super::crash_store::{CrashStore, records_of};
 use super::lab::Lab;
 use super::outside::{Answer, RUN, Sending, Sent};
 use super::world::World;
-use crate::engine::{Engine, Outcome, Run};
+use crate::engine::{Check, Engine, EngineBuilder, Outcome, Run};
 use crate::event::{Event, EventKind};
 use crate::node::Payload;
 use crate::question::AnswerError;
@@ -40,15 +40,21 @@ pub(super) struct Rests {
 }
 
 impl<W: Workflow> Lab<W> {
-    /// Starts the run in a new process, or resumes it if it is in the store.
+    /// Starts a run of a version of the workflow in a new process of a program, or resumes the run if it is in the store.
     ///
     /// # Errors
     /// What keeps it from running, as text.
-    pub(super) async fn process(&self, world: &Arc<World>, store: &CrashStore, input: &Json) -> Result<Ended, String> {
-        let builder = self.configure(Engine::builder(), world).clock(clock_of(world)).store(store.clone());
-        let engine = builder.register::<W>().build().map_err(|error| format!("the engine cannot be built: {error}"))?;
+    pub(super) async fn process<V: Workflow>(
+        &self,
+        program: EngineBuilder,
+        world: &Arc<World>,
+        store: &CrashStore,
+        input: &Json,
+    ) -> Result<Ended, String> {
+        let program = program.clock(clock_of(world)).store(store.clone());
+        let engine = program.build().map_err(|error| format!("the engine cannot be built: {error}"))?;
         let ended = {
-            let driven = pin!(self.drive(&engine, world, store, input));
+            let driven = pin!(self.drive::<V>(&engine, world, store, input));
             match select(driven, pin!(alarm(self.patience))).await {
                 Either::Left((ended, _)) => Some(ended),
                 Either::Right(_) => None,
@@ -64,8 +70,26 @@ impl<W: Workflow> Lab<W> {
         if store.has_crashed() { Ok(Ended::Crashed) } else { ended.map(Ended::Rests) }
     }
 
-    async fn drive(&self, engine: &Engine, world: &World, store: &CrashStore, input: &Json) -> Result<Rests, String> {
-        let mut run = self.begin(engine, world, store, input).await?;
+    /// Which runs of a store the program of the lab could not resume, and which of its versions the others fit.
+    ///
+    /// # Errors
+    /// If the engine cannot be built, or the store cannot be read.
+    pub(super) async fn checked(&self, world: &Arc<World>, store: &CrashStore) -> Result<Check, String> {
+        let engine = self.program(world).clock(clock_of(world)).store(store.clone()).build();
+        let engine = engine.map_err(|error| format!("the engine cannot be built: {error}"))?;
+        let check = engine.check().await.map_err(|error| error.to_string());
+        engine.shutdown().await;
+        check
+    }
+
+    async fn drive<V: Workflow>(
+        &self,
+        engine: &Engine,
+        world: &World,
+        store: &CrashStore,
+        input: &Json,
+    ) -> Result<Rests, String> {
+        let mut run = self.begin::<V>(engine, world, store, input).await?;
         loop {
             while let Some(next) = run.next().await.map_err(|error| error.to_string())? {
                 run = next;
@@ -103,7 +127,7 @@ impl<W: Workflow> Lab<W> {
         }
     }
 
-    async fn begin(
+    async fn begin<V: Workflow>(
         &self,
         engine: &Engine,
         world: &World,
@@ -122,6 +146,11 @@ impl<W: Workflow> Lab<W> {
                 let append = Append::new(run.key, run.records, clock_of(world)(), Vec::new());
                 let nudged = store.inner().append(Append { header: nudge, ..append }).await;
                 nudged.map_err(|error| error.to_string())?;
+                let resumed = engine.resume_only(run).await;
+                return match resumed.map_err(|error| format!("the run cannot be resumed: {error}"))? {
+                    Some(run) => Ok(run),
+                    None => Err("the run is not due; this is a mistake in graphweft".to_owned()),
+                };
             }
             [] if !is_known => {}
             // It has started over, or has started others.
@@ -134,10 +163,9 @@ impl<W: Workflow> Lab<W> {
                 return run.ok_or_else(|| "the run is not in the store".to_owned());
             }
         }
-        let what = if is_known { "resumed" } else { "started" };
-        let input = W::Input::from_record(input).map_err(|error| format!("the input cannot be read back: {error}"))?;
-        let start = self.start(engine.start::<W>(input).id(RUN));
-        start.await.map(|run| run.of_output()).map_err(|error| format!("the run cannot be {what}: {error}"))
+        let input = V::Input::from_record(input).map_err(|error| format!("the input cannot be read back: {error}"))?;
+        let start = self.start(engine.start::<V>(input).id(RUN).of_json());
+        start.await.map_err(|error| format!("the run cannot be started: {error}"))
     }
 
     /// Sends all that the lab has for the questions and waits of the run.

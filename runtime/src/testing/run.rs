@@ -11,6 +11,7 @@ use super::lab::{Lab, fail};
 use super::lab_run::LabRun;
 use super::process::{Ended, Rests};
 use super::world::World;
+use crate::engine::EngineBuilder;
 use crate::node::Payload;
 use crate::store::MemoryStore;
 use crate::workflow::Workflow;
@@ -39,19 +40,25 @@ impl<W: Workflow> Lab<W> {
     /// # Errors
     /// What keeps it from running, as text.
     pub(super) async fn ran_once(&self, input: &Json) -> Result<LabRun<W>, String> {
-        let (rests, world, _) = self.undisturbed(input).await?;
-        LabRun::new(rests, world.calls(), self.mocked())
+        let world = self.world();
+        let (rests, _) = self.undisturbed::<W>(self.program(&world), &world, input).await?;
+        let run = LabRun::new(W::NAME, rests, world.calls(), self.mocked());
+        run.checked()
     }
 
-    /// A run without a crash, and the world that it has left.
+    /// A run of a version without a crash, and how many commits it has made.
     ///
     /// # Errors
     /// What keeps it from running, as text.
-    pub(super) async fn undisturbed(&self, input: &Json) -> Result<(Rests, Arc<World>, usize), String> {
-        let world = self.world();
+    pub(super) async fn undisturbed<V: Workflow>(
+        &self,
+        program: EngineBuilder,
+        world: &Arc<World>,
+        input: &Json,
+    ) -> Result<(Rests, usize), String> {
         let store = CrashStore::new(MemoryStore::new());
-        match self.process(&world, &store, input).await? {
-            Ended::Rests(rests) => Ok((rests, world, store.commits_done())),
+        match self.process::<V>(program, world, &store, input).await? {
+            Ended::Rests(rests) => Ok((rests, store.commits_done())),
             Ended::Crashed => {
                 Err("the store of a run without a crash has lost a commit; this is a mistake in graphweft".into())
             }

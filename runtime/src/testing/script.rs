@@ -37,6 +37,7 @@ use crate::node::{Node, Payload, name_of};
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[must_use = "nothing is mocked before `Lab::mock` has it"]
 pub struct Script<T, E> {
     plan: Plan<E>,
     outputs: Outputs,
@@ -71,6 +72,7 @@ enum Outputs {
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[must_use = "a plan ends with the value that the mock gives: `.then(..)`"]
 pub struct Plan<E> {
     attempts: Vec<(u32, Attempt<E>)>,
     waits: Duration,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, BoxFuture, Created, MemoryStore, NewRun, StartedOver, Store, StoreError};
-use graphweft::{CancelError, Engine, OnClose, RunError, StartError, StartRunError};
+use graphweft::{CancelError, Engine, OnClose, RunError, StartRunError};
 use graphweft_tests::{Death, Journal, OnDisk, failure, life, started};
 
 const GO: Signal<u32> = Signal::new("go");
@@ -252,8 +252,8 @@ workflow! { starting_twice(u32) -> u32 { START => twice; } }
 #[node]
 async fn attempts(n: u32, ctx: &Context) -> Result<u32, String> {
     match ctx.start::<linked>(n).id("taken").await {
-        Err(StartRunError::Start(StartError::OtherInput { id, .. })) => Err(format!("there is a {id}")),
-        Err(StartRunError::Start(StartError::NotRegistered { workflow })) => Err(format!("`{workflow}` is unknown")),
+        Err(StartRunError::OtherInput { run, .. }) => Err(format!("there is a {run}")),
+        Err(StartRunError::NotRegistered { workflow }) => Err(format!("`{workflow}` is unknown")),
         Err(StartRunError::NoEngine { path }) => Err(format!("`{path}` has no engine")),
         other => Err(format!("{other:?}")),
     }

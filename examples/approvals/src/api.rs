@@ -1,4 +1,4 @@
-//! The routes.
+//! The routes. Each error of the engine is a [`Problem`]: a status, and a body that says what to do.
 
 use std::convert::Infallible;
 
@@ -12,11 +12,11 @@ use futures::{Stream, StreamExt};
 use graphweft::prelude::*;
 use graphweft::store::RunKey;
 use graphweft::{QuestionFilter, RunInfo};
+use graphweft_inspector::Problem;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::problem::Problem;
-use crate::refunds::{Refund, refund};
+use approvals::refunds::{Refund, refund};
 
 pub(crate) fn routes(engine: Engine) -> Router {
     Router::new()
@@ -33,13 +33,22 @@ pub(crate) fn routes(engine: Engine) -> Router {
 }
 
 async fn run(engine: &Engine, id: &str) -> Result<Run<Value>, Problem> {
-    engine.get_run(id).await?.ok_or_else(|| Problem::not_found(id))
+    Ok(engine.get_run(id).await?.ok_or(RunError::NotFound)?)
 }
 
-/// One run for an order: a client that sends its request again, since it has not seen the response, starts nothing.
-async fn start(State(engine): State<Engine>, Json(refund): Json<Refund>) -> Result<Response, Problem> {
+/// One run for an order: a client that sends its request again, since it has not seen the response, starts nothing. The run is a part of
+/// the trace of the client, if it has one.
+async fn start(
+    State(engine): State<Engine>,
+    headers: HeaderMap,
+    Json(refund): Json<Refund>,
+) -> Result<Response, Problem> {
     let (id, tenant) = (format!("refund-{}", refund.order), refund.tenant.clone());
-    let run = engine.start::<refund>(refund).id(id).tag("tenant", tenant).await?;
+    let mut starting = engine.start::<refund>(refund).id(id).tag("tenant", tenant);
+    if let Some(trace) = headers.get("traceparent").and_then(|trace| trace.to_str().ok()) {
+        starting = starting.tag("traceparent", trace);
+    }
+    let run = starting.await?;
     Ok((StatusCode::CREATED, Json(json!({ "run": run.id() }))).into_response())
 }
 

@@ -1,7 +1,7 @@
 //! A web service: refunds that a person approves. Its runs outlive it: it may be stopped at any moment, and the next
 //! process continues them.
 //!
-//! The page to it: `docs/guide/deploying.md`. `cargo run --example approvals`, and then
+//! The page to it: `docs/guide/deploying.md`. `cargo run -p approvals`, and then
 //!
 //! ```sh
 //! alias post="curl -H Content-Type:application/json -d"
@@ -16,20 +16,29 @@
 //!
 //! <http://localhost:8080/inspector> shows all runs. It has no login here, and so the service listens on this machine only.
 //!
-//! On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for.
+//! On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for. With
+//! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318` it exports its traces. Before the next version is deployed,
+//! `cargo run -p approvals --bin approvals-admin check` says which runs it could not continue; `-- --help` says what else there is.
+//!
+//! | file | |
+//! | --- | --- |
+//! | `refunds.rs`, `earlier.rs` | the workflow, and the version of it before |
+//! | `lib.rs` | the engine |
+//! | `api.rs`, `telemetry.rs`, `main.rs` | the service |
+//! | `bin/approvals-admin.rs` | the program beside it |
+//! | `tests/workflow.rs` | retries, crashes, routes and the upgrade in a lab |
+//! | `tests/service.rs` | the service as a process that is stopped and killed |
 
 mod api;
-mod problem;
-mod refunds;
+mod telemetry;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use approvals::refunds::Bank;
 use clap::Parser;
-use graphweft::Retention;
-use graphweft::prelude::*;
-use refunds::{Bank, refund};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -38,16 +47,17 @@ struct Arguments {
     #[arg(long, default_value = "127.0.0.1:8080")]
     address: String,
     #[arg(long, default_value = "approvals.db")]
-    database: String,
+    database: PathBuf,
     /// How long the bank takes.
     #[arg(long, default_value_t = 1)]
     bank_seconds: u64,
 }
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// How long the service takes to end at most: shorter than what its supervisor waits before it sends SIGKILL.
+/// How long the service takes to end at most, with [`FLUSH`]: shorter than what its supervisor waits before it sends SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the last spans may take to the collector.
+const FLUSH: Duration = Duration::from_secs(2);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -63,12 +73,11 @@ async fn main() -> ExitCode {
 async fn serve(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
     // Before anything else: from here on a signal does not kill the process.
     let stop = stop_signal()?;
-    let store = SqliteStore::open(&arguments.database).await?;
-    let bank = Bank { takes: Duration::from_secs(arguments.bank_seconds) };
-    let retention = Retention::completed(30 * DAY).failed(90 * DAY).cancelled(30 * DAY);
-    let engine = Engine::builder().store(store).resource(bank).register::<refund>().retention(retention).build()?;
+    let traces = telemetry::install()?;
+    let bank = Bank::new(Duration::from_secs(arguments.bank_seconds));
+    let engine = approvals::engine(&arguments.database, bank).await?;
     for (run, error) in engine.recover().await?.failed {
-        eprintln!("run {run} cannot be resumed: {error}");
+        tracing::error!(run, %error, "cannot be resumed");
     }
     let listener = TcpListener::bind(&arguments.address).await?;
     println!("listening on http://{}", listener.local_addr()?);
@@ -88,12 +97,14 @@ async fn serve(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
         server.await
     });
     match stopped.await {
-        Ok(served) => Ok(served??),
-        Err(_) => {
-            eprintln!("a connection was still open after {} s", GRACE.as_secs());
-            Ok(())
-        }
+        Ok(served) => served??,
+        Err(_) => eprintln!("a connection was still open after {} s", GRACE.as_secs()),
     }
+    // 4. The last spans are exported.
+    if let Err(error) = traces.shutdown_with_timeout(FLUSH) {
+        tracing::warn!(%error, "the last spans are lost");
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

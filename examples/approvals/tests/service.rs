@@ -1,13 +1,16 @@
-//! The web service `approvals` as a process, with clients that have their streams of events open when it is stopped.
+//! The service as a process, with clients that have their streams of events open when it is stopped or killed.
 #![cfg(unix)]
-
-mod built;
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use built::built;
+use approvals::earlier;
+use approvals::refunds::Refund;
+use axum::Router;
+use axum::body::Bytes;
+use axum::routing::post;
+use graphweft::prelude::*;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -26,8 +29,13 @@ struct Service {
 impl Service {
     /// In a directory, where its database is. At a slow bank a payment never ends.
     async fn start(directory: &Path, bank: Bank) -> Self {
-        let mut command = Command::new(built("approvals"));
+        Self::start_with(directory, bank, &[]).await
+    }
+
+    async fn start_with(directory: &Path, bank: Bank, variables: &[(&str, String)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_approvals"));
         command.args(["--address", "127.0.0.1:0", "--bank-seconds", bank.seconds()]).current_dir(directory);
+        command.envs(variables.iter().cloned());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
@@ -62,6 +70,11 @@ impl Service {
     fn terminate(&self) {
         let kill = std::process::Command::new("kill").arg(self.process.id().unwrap().to_string()).status();
         assert!(kill.unwrap().success());
+    }
+
+    /// Without any warning.
+    async fn kill(mut self) {
+        self.process.kill().await.unwrap();
     }
 
     /// How it has ended, and what it has said of that.
@@ -245,6 +258,90 @@ async fn a_node_at_work_is_stopped_and_starts_again_in_the_next_process() {
     let after = shown(&after);
     assert_eq!(after[..2], ["refund run_resumed", "refund/pay node_completed"]);
     assert_eq!(after.last().unwrap(), "refund run_completed");
+}
+
+#[tokio::test]
+async fn a_refund_survives_a_kill_wherever_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::start(directory.path(), Bank::IsSlow).await;
+    large_refund(&service).await;
+    service.events("refund-large", None).await.until("question_asked").await;
+    service.kill().await;
+
+    let service = Service::start(directory.path(), Bank::IsSlow).await;
+    let mut events = service.events("refund-large", None).await;
+    let answered = service.send("POST", "/runs/refund-large/questions/approve", &json!({"answer": true})).await;
+    assert_eq!(answered, (204, Value::Null));
+    while events.next().await.expect("it pays").1["path"] != "refund/pay" {}
+    service.kill().await;
+
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    settle(&service, "large", "new").await;
+    let all = shown(&service.events("refund-large", None).await.until("run_completed").await);
+    let count = |of: &str| all.iter().filter(|event| *event == of).count();
+    assert_eq!(all.last().unwrap(), "refund run_completed");
+    assert_eq!(count("refund run_resumed"), 2, "{all:?}");
+    assert_eq!(count("refund/decide/approve question_asked"), 1, "{all:?}");
+    assert_eq!(count("refund/pay node_completed"), 1, "{all:?}");
+    service.terminate();
+    assert_eq!(service.end().await, (ExitStatus::default(), String::new()));
+}
+
+#[tokio::test]
+async fn a_run_of_the_version_before_passes_the_check_and_ends_in_the_service() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = directory.path().join("approvals.db");
+    let refund = Refund { tenant: "acme".into(), order: "old".into(), cents: 25_000 };
+    let store = SqliteStore::open(&database).await.unwrap();
+    let before = Engine::builder().store(store).resource(approvals::refunds::Bank::default());
+    let before = before.register::<earlier::refund>().build().unwrap();
+    before.start::<earlier::refund>(refund).id("refund-old").await.unwrap().outcome().await.unwrap();
+    before.shutdown().await;
+
+    let mut admin = Command::new(env!("CARGO_BIN_EXE_approvals-admin"));
+    let check = soon(admin.args(["check", "--json"]).current_dir(directory.path()).output()).await.unwrap();
+    assert!(check.status.success(), "{check:?}");
+
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    let answered = service.send("POST", "/runs/refund-old/questions/approve", &json!({"answer": true})).await;
+    assert_eq!(answered, (204, Value::Null));
+    settle(&service, "old", "new").await;
+    let all = service.events("refund-old", None).await.until("run_completed").await;
+    let output = "paid back 25000 cents for old, as refund-old:refund/pay, settled as TX-old";
+    assert_eq!(all.last().unwrap().1["output"], output);
+}
+
+#[tokio::test]
+async fn a_refund_is_in_the_trace_of_the_request_at_the_collector() {
+    let (export, mut exported) = tokio::sync::mpsc::unbounded_channel::<Bytes>();
+    let receive = move |spans: Bytes| {
+        export.send(spans).unwrap();
+        std::future::ready(())
+    };
+    let collector = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", collector.local_addr().unwrap());
+    tokio::spawn(axum::serve(collector, Router::new().route("/v1/traces", post(receive))).into_future());
+    let directory = tempfile::tempdir().unwrap();
+    let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", address)];
+    let service = Service::start_with(directory.path(), Bank::IsQuick, &variables).await;
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    let mut client = service.connect().await;
+    let body = json!({"tenant": "acme", "order": "traced", "cents": 25}).to_string();
+    client.send("POST", "/refunds", &format!("traceparent: {trace}\r\n"), &body).await;
+    assert_eq!(soon(client.head()).await, 201);
+    settle(&service, "traced", "new").await;
+    service.events("refund-traced", None).await.until("run_completed").await;
+    service.terminate();
+
+    assert_eq!(service.end().await, (ExitStatus::default(), String::new()));
+    let mut spans = Vec::new();
+    while let Ok(more) = exported.try_recv() {
+        spans.extend(more);
+    }
+    let has = |part: &[u8]| spans.windows(part.len()).any(|window| window == part);
+    assert!(has(b"refund/pay"), "the span of a node");
+    assert!(has(&[0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36]));
 }
 
 /// As in a deployment, in which the next process starts before the last one is stopped.
