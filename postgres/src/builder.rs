@@ -1,5 +1,6 @@
 //! How a store is opened.
 
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use std::time::Duration;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use futures::FutureExt;
 use graphweft::store::StoreError;
+use tokio::sync::watch;
 use tokio_postgres::config::Host;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
-use tokio_postgres::{Config, NoTls, Socket};
+use tokio_postgres::{AsyncMessage, Config, NoTls, Socket};
 
 use crate::connections::{Connect, Connections, path};
 use crate::schema::migrate;
@@ -102,17 +104,29 @@ impl PostgresStoreBuilder {
             }))
             .build()
             .map_err(|error| StoreError::Other { message: format!("no pool of connections could be made: {error}") })?;
-        let connect: Connect = Arc::new(move || {
+        let connect: Connect = Arc::new(move |changes| {
             let (config, tls) = (config.clone(), tls.clone());
             async move {
-                let (client, connection) = config.connect(tls).await?;
+                let (client, mut connection) = config.connect(tls).await?;
                 // It ends with the client, and its error is that of the client's statements.
-                tokio::spawn(connection);
+                tokio::spawn(async move {
+                    while let Some(Ok(message)) = poll_fn(|waker| connection.poll_message(waker)).await {
+                        if let AsyncMessage::Notification(_) = message {
+                            changes.send_replace(());
+                        }
+                    }
+                });
                 Ok(client)
             }
             .boxed()
         });
-        let connections = Connections { pool, connect, schema: Arc::clone(&schema), server: Arc::clone(&server) };
+        let connections = Connections {
+            pool,
+            connect,
+            schema: Arc::clone(&schema),
+            server: Arc::clone(&server),
+            changes: watch::Sender::new(()),
+        };
         let made = async {
             let mut client = connections.pool.get().await?;
             migrate(&mut client, &schema).await

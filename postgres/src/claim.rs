@@ -23,11 +23,13 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
     let (me, now, limit) = (to_integer(claim.owner.get()), to_millis(claim.now), to_integer(claim.limit as u64));
     let except: Vec<i64> = claim.except.iter().map(|run| of_run(*run)).collect();
     let only = claim.only.map(of_run);
-    // Most claims find nothing: one statement, which locks nothing.
+    // Most claims find nothing: one statement, which renews the lease as well, so that an idle engine makes few.
     let look = client
         .prepare_cached(&format!(
-            "with {DEAD}, told as (update runs set nudged = false where owner = $1 and nudged returning key)
+            "with {DEAD}, told as (update runs set nudged = false where owner = $1 and nudged returning key),
+             renewed as materialized (select renew($1))
              select 'nudged' as what, key as number from told
+             union all select 'renewed', null from renewed
              union all select 'lost', key from runs where key = any($3) and owner is distinct from $1
              union all select 'wakes', min(r.ready) from runs r where r.ready > $7 and {MAY_TAKE}
              union all (select 'ready', r.key from runs r where {MAY_TAKE} and {IS_READY} order by r.ready, r.key limit $8)"

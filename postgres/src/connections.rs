@@ -8,6 +8,7 @@ use std::time::Duration;
 use deadpool_postgres::{Object, Pool};
 use futures::future::BoxFuture;
 use graphweft::store::StoreError;
+use tokio::sync::watch;
 use tokio_postgres::Client;
 
 use crate::schema::quoted;
@@ -23,8 +24,9 @@ const AGAIN: [Duration; 6] = [
     Duration::from_millis(2000),
 ];
 
-/// Makes a connection, which it looks after in a task of its own.
-pub(crate) type Connect = Arc<dyn Fn() -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
+/// Makes a connection, which it looks after in a task of its own, and which counts what it is told of.
+pub(crate) type Connect =
+    Arc<dyn Fn(watch::Sender<()>) -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
 
 /// How the server is reached.
 #[derive(Clone)]
@@ -35,6 +37,8 @@ pub(crate) struct Connections {
     pub(crate) schema: Arc<str>,
     /// Where it is, for messages.
     pub(crate) server: Arc<str>,
+    /// Changes when another engine has changed something.
+    pub(crate) changes: watch::Sender<()>,
 }
 
 impl Connections {
@@ -63,7 +67,7 @@ impl Connections {
 
     /// A connection for one owner alone.
     pub(crate) async fn alone(&self) -> Result<Client, tokio_postgres::Error> {
-        let client = (self.connect)().await?;
+        let client = (self.connect)(self.changes.clone()).await?;
         client.batch_execute(&path(&self.schema)).await?;
         Ok(client)
     }

@@ -6,8 +6,8 @@
 //! more to a run that was taken over from it: see [`append`](crate::runs::append).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::Object;
 use graphweft::store::{Owner, StoreError};
@@ -18,18 +18,39 @@ use crate::connections::Connections;
 use crate::numbers::{from_integer, to_integer};
 use crate::trouble::Trouble;
 
-/// How long an owner is alive without renewing its lease.
-const LEASE: Duration = Duration::from_secs(4);
-
-/// How often it does.
+/// How old the last renewal of a lease may be, before it is renewed. A lease is 4 seconds long.
 const RENEW: Duration = Duration::from_millis(1500);
+
+/// How often the connection of an owner is looked at, which needs no statement.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What statements about the owners that are not alive begin with.
 pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(owners))";
 
-/// The owners of this process, each with the task that keeps it alive.
+/// The owners of this process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Owners(Arc<Mutex<HashMap<Owner, AbortHandle>>>);
+pub(crate) struct Owners(Arc<Mutex<HashMap<Owner, Kept>>>);
+
+#[derive(Debug)]
+struct Kept {
+    /// The task that keeps it alive.
+    keeps: AbortHandle,
+    renewed: Renewed,
+}
+
+/// When the lease of an owner was renewed last.
+#[derive(Clone, Debug)]
+struct Renewed(Arc<Mutex<Instant>>);
+
+impl Renewed {
+    fn now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < RENEW
+    }
+}
 
 impl Owners {
     pub(crate) async fn join(&self, connections: &Connections, workflows: Vec<String>) -> Result<Owner, StoreError> {
@@ -42,18 +63,30 @@ impl Owners {
             .await?;
         let session = Session::begin(connections, id, &workflows).await;
         let session = session.map_err(|error| Trouble::from(error).told(&connections.server))?;
-        let keeps = tokio::spawn(keep(connections.clone(), id, workflows, session));
+        let renewed = Renewed(Arc::new(Mutex::new(Instant::now())));
+        let keeps = tokio::spawn(keep(connections.clone(), id, workflows, session, renewed.clone()));
         let owner = Owner::new(from_integer(id));
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(owner, keeps.abort_handle());
+        self.lock().insert(owner, Kept { keeps: keeps.abort_handle(), renewed });
         Ok(owner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A claim has renewed the lease.
+    pub(crate) fn renewed(&self, owner: Owner) {
+        if let Some(kept) = self.lock().get(&owner) {
+            kept.renewed.now();
+        }
     }
 
     /// Ends with the runs of the owner released, also if the result is dropped.
     pub(crate) fn leave(&self, connections: &Connections, owner: Owner) -> Option<JoinHandle<()>> {
-        let keeps = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&owner);
+        let kept = self.lock().remove(&owner);
         let connections = connections.clone();
         let leave = async move {
-            if let Some(keeps) = keeps {
+            if let Some(Kept { keeps, .. }) = kept {
                 keeps.abort();
             }
             let left = connections
@@ -61,11 +94,12 @@ impl Owners {
                     let id = to_integer(owner.get());
                     let release = client
                         .prepare_cached(
-                            "with gone as (delete from owners where id = $1)
-                             update runs set owner = null where owner = $1",
+                            "with gone as (delete from owners where id = $1),
+                             released as (update runs set owner = null where owner = $1 returning ready)
+                             select tell() from released where ready is not null limit 1",
                         )
                         .await?;
-                    client.execute(&release, &[&id]).await?;
+                    client.query(&release, &[&id]).await?;
                     Ok(())
                 })
                 .await;
@@ -81,7 +115,7 @@ impl Owners {
 impl Drop for Owners {
     fn drop(&mut self) {
         if Arc::strong_count(&self.0) == 1 {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().for_each(|(_, keeps)| keeps.abort());
+            self.lock().drain().for_each(|(_, kept)| kept.keeps.abort());
         }
     }
 }
@@ -97,38 +131,54 @@ struct Session {
 impl Session {
     async fn begin(connections: &Connections, id: i64, workflows: &[String]) -> Result<Self, tokio_postgres::Error> {
         let mut session = Session { client: connections.alone().await?, is_locked: false };
-        session.renew(id, workflows).await?;
+        // Also of an owner that was believed dead: it may drive runs that nobody has taken over.
+        let begin = "insert into owners (id, workflows, beat, expires) values ($1, $2, now(), now())
+             on conflict (id) do nothing";
+        session.client.execute(begin, &[&id, &workflows]).await?;
+        session.renew(id).await?;
+        let channel = session.client.query_one("select owner_locks()", &[]).await?.try_get::<_, i32>(0)?;
+        session.client.batch_execute(&format!("listen \"graphweft_{channel}\"")).await?;
+        // What was told while nobody listened.
+        connections.changes.send_replace(());
         Ok(session)
     }
 
-    /// Renews the lease, also of an owner that was believed dead: it may drive runs that nobody has taken over.
-    async fn renew(&mut self, id: i64, workflows: &[String]) -> Result<(), tokio_postgres::Error> {
+    async fn renew(&mut self, id: i64) -> Result<(), tokio_postgres::Error> {
         if !self.is_locked {
             let lock = "select pg_try_advisory_lock(owner_locks(), ($1::bigint & 2147483647)::integer)";
             self.is_locked = self.client.query_one(lock, &[&id]).await?.try_get(0)?;
         }
-        let renew = "insert into owners (id, workflows, beat, expires)
-             values ($1, $2, clock_timestamp(), clock_timestamp() + make_interval(secs => $3))
-             on conflict (id) do update set beat = excluded.beat, expires = excluded.expires";
-        self.client.execute(renew, &[&id, &workflows, &LEASE.as_secs_f64()]).await?;
+        self.client.execute("select renew($1)", &[&id]).await?;
         Ok(())
     }
 }
 
-/// Keeps an owner alive, over restarts of the server too.
-async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, session: Session) {
+/// Keeps an owner alive, over restarts of the server too. Its claims renew the lease as well, so this does it only where there
+/// have been none.
+async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, session: Session, renewed: Renewed) {
     let mut session = Some(session);
     loop {
-        tokio::time::sleep(if session.is_some() { RENEW } else { RENEW / 10 }).await;
-        let renewed = match &mut session {
-            Some(session) => session.renew(id, &workflows).await,
-            None => Session::begin(&connections, id, &workflows).await.map(|begun| session = Some(begun)),
+        tokio::time::sleep(LOOK).await;
+        let kept = match &mut session {
+            Some(session) if session.client.is_closed() => Err(None),
+            Some(session) if session.is_locked && renewed.is_fresh() => Ok(()),
+            Some(session) => session.renew(id).await.map(|()| renewed.now()).map_err(Some),
+            None => match Session::begin(&connections, id, &workflows).await {
+                Ok(begun) => {
+                    session = Some(begun);
+                    Ok(())
+                }
+                Err(error) => Err(Some(error)),
+            },
         };
-        if let Err(error) = renewed
-            && session.take().is_some()
-        {
-            let server = &*connections.server;
-            tracing::warn!(%error, server, "an engine has lost its connection to PostgreSQL, and makes another one");
+        match kept {
+            Ok(()) => {}
+            Err(error) => {
+                if session.take().is_some() {
+                    let (server, error) = (&*connections.server, error.map(tracing::field::display));
+                    tracing::warn!(error, server, "an engine has lost its connection to PostgreSQL, and makes another one");
+                }
+            }
         }
     }
 }

@@ -70,6 +70,9 @@ async fn add(step: &Transaction<'_>, run: &NewRun, behind: usize) -> Result<Opti
     let key = RunKey::new(from_integer(added.try_get(0)?));
     insert_rows(step, &NewRows::of(key, 0, run.time, &run.records)?, behind).await?;
     keep_graph(step, &run.graph).await?;
+    if run.owner.is_none() {
+        tell(step).await?;
+    }
     let free = step.prepare_cached("delete from deleted where id = $1").await?;
     step.execute(&free, &[&run.id]).await?;
     // As it will be read.
@@ -179,7 +182,17 @@ pub(crate) async fn update(step: &Transaction<'_>, header: &RunHeader, nudge: bo
             ],
         )
         .await?;
+    if nudge || header.owner.is_none() && new.ready.is_some() {
+        tell(step).await?;
+    }
     if changed == 1 { Ok(()) } else { Err(Trouble::damaged(format!("the row of run `{}` is not there", header.id))) }
+}
+
+/// Has other engines look when the transaction is over.
+async fn tell(step: &Transaction<'_>) -> Result<(), Trouble> {
+    let tell = step.prepare_cached("select tell()").await?;
+    step.execute(&tell, &[]).await?;
+    Ok(())
 }
 
 /// Adds rows of records behind so many in the same transaction.

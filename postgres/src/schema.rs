@@ -103,7 +103,7 @@ const STEPS: &[&str] = &["
         'select hashtext(''graphweft owners of '' || current_schema())';
     create function alive(one owners) returns boolean language sql volatile as
         'select greatest(one.expires, pg_postmaster_start_time() + interval ''4 seconds'') > clock_timestamp() and (
-            one.beat > clock_timestamp() - interval ''1 second''
+            one.beat > clock_timestamp() - interval ''700 milliseconds''
             or pg_postmaster_start_time() > clock_timestamp() - interval ''2 seconds''
             or exists (
                 select from pg_locks where locktype = ''advisory'' and objsubid = 2 and classid = owner_locks()::oid
@@ -111,6 +111,10 @@ const STEPS: &[&str] = &["
                 and database = (select oid from pg_database where datname = current_database())
             )
         )';
+    create function tell() returns void language sql volatile as
+        'select pg_notify(''graphweft_'' || owner_locks(), '''')';
+    create function renew(owner bigint) returns void language sql volatile as
+        'update owners set beat = clock_timestamp(), expires = clock_timestamp() + interval ''4 seconds'' where id = owner';
     create function adds() returns boolean language sql volatile as
         'select true from pg_advisory_xact_lock_shared(owner_locks(), 0)';
     create function horizon() returns bigint language sql volatile as '

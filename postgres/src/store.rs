@@ -134,7 +134,12 @@ impl Store for PostgresStore {
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
-        async move { self.connections.with(|client| claim::claim(client, &claim)).await }.boxed()
+        let claimed = async move {
+            let claimed = self.connections.with(|client| claim::claim(client, &claim)).await?;
+            self.owners.renewed(claim.owner);
+            Ok(claimed)
+        };
+        claimed.boxed()
     }
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
@@ -148,6 +153,15 @@ impl Store for PostgresStore {
             self.connections.with(|client| async move { owners::is_served(&client, workflow).await }).await
         };
         served.boxed()
+    }
+
+    fn changed(&self) -> Option<BoxFuture<'static, ()>> {
+        let mut changes = self.connections.changes.subscribe();
+        let changed = async move {
+            // It ends only with the store.
+            drop(changes.changed().await);
+        };
+        Some(changed.boxed())
     }
 
     fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {

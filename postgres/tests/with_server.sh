@@ -34,6 +34,7 @@ for _ in $(seq 300); do
     kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }
     sleep 0.1
 done
+export GRAPHWEFT_POSTGRES_BIN=$bin
 export GRAPHWEFT_POSTGRES="host=$folder user=graphweft dbname=postgres"
 
 if [ $# -gt 0 ]; then

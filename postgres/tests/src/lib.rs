@@ -1,5 +1,8 @@
 //! A schema of its own for each test, in the server whose address is in `GRAPHWEFT_POSTGRES`.
 
+pub mod server;
+pub mod workflows;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use graphweft_postgres::tokio_postgres::NoTls;
@@ -41,6 +44,18 @@ pub async fn store() -> PostgresStore {
 pub async fn client(schema: &str) -> graphweft_postgres::tokio_postgres::Client {
     let (client, connection) =
         graphweft_postgres::tokio_postgres::connect(&server(), NoTls).await.expect("the server is there");
+    tokio::spawn(connection);
+    client.batch_execute(&format!("set search_path to {schema}")).await.expect("the schema has this name");
+    client
+}
+
+/// A connection to another server than that of the tests.
+///
+/// # Panics
+/// If the server cannot be reached.
+pub async fn client_of(server: &str, schema: &str) -> graphweft_postgres::tokio_postgres::Client {
+    let (client, connection) =
+        graphweft_postgres::tokio_postgres::connect(server, NoTls).await.expect("the server is there");
     tokio::spawn(connection);
     client.batch_execute(&format!("set search_path to {schema}")).await.expect("the schema has this name");
     client

@@ -1,0 +1,1 @@
+//! Several engines over one database.
