@@ -23,6 +23,16 @@ use crate::trouble::Trouble;
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The settings of a [`PostgresStore`], from [`PostgresStore::builder`].
+///
+/// ```no_run
+/// use graphweft_postgres::PostgresStore;
+///
+/// # graphweft::block_on(async {
+/// let url = "host=/var/run/postgresql user=shop dbname=shop";
+/// let store = PostgresStore::builder(url).schema("orders").max_connections(32).connect().await?;
+/// # drop(store);
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "it is no store before `.connect()` or `.connect_with(..)`"]
 pub struct PostgresStoreBuilder {

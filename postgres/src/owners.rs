@@ -176,7 +176,11 @@ async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, sessi
             Err(error) => {
                 if session.take().is_some() {
                     let (server, error) = (&*connections.server, error.map(tracing::field::display));
-                    tracing::warn!(error, server, "an engine has lost its connection to PostgreSQL, and makes another one");
+                    tracing::warn!(
+                        error,
+                        server,
+                        "an engine has lost its connection to PostgreSQL, and makes another one"
+                    );
                 }
             }
         }

@@ -20,6 +20,21 @@ use crate::{claim, delete, feed, overview, owners, questions, runs, snapshots};
 /// A store of runs in PostgreSQL, for engines on many machines.
 ///
 /// A clone is another handle to the same connections. Needs a tokio runtime with timers and I/O.
+///
+/// A tool beside the engines, which needs none of their code:
+///
+/// ```no_run
+/// use graphweft::prelude::*;
+/// use graphweft_postgres::PostgresStore;
+///
+/// # graphweft::block_on(async {
+/// let store = PostgresStore::connect("postgres://shop:secret@db.internal/shop").await?;
+/// let engine = Engine::builder().store(store).build()?;
+/// for run in engine.list_runs(RunFilter::default().status(RunStatus::Failed).limit(20)).await? {
+///     println!("{} {}", run.id, run.workflow);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
     connections: Connections,

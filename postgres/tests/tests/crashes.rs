@@ -118,7 +118,10 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
             }
         }
     }
-    println!("seed {seed}: {all} runs, {fault} faults ({cut} cuts, {crashed} crashes of the server), {:?}", begun.elapsed());
+    println!(
+        "seed {seed}: {all} runs, {fault} faults ({cut} cuts, {crashed} crashes of the server), {:?}",
+        begun.elapsed()
+    );
     judge(&person, &store, &workers, runs).await;
 }
 

@@ -41,12 +41,14 @@ async fn an_answer_reaches_the_engine_that_drives_the_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_engine_goes_on_with_what_the_first_one_leaves() {
     let schema = fresh_schema();
-    let first = Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<publish>().build().unwrap();
+    let first =
+        Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<publish>().build().unwrap();
     first.start::<publish>(()).id("poem").await.unwrap().outcome().await.unwrap();
     first.shutdown().await;
     drop(first);
 
-    let second = Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<publish>().build().unwrap();
+    let second =
+        Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<publish>().build().unwrap();
     second.recover().await.unwrap();
     let asked = second.questions(QuestionFilter::default()).await.unwrap().remove(0);
     second.answer("poem", &asked.question.id, false).await.unwrap();
@@ -84,7 +86,8 @@ async fn an_owner_whose_connection_ends_is_dead_soon_and_one_that_makes_another_
     let (mine, other) = (builder(&schema).connect().await.unwrap(), builder(&schema).connect().await.unwrap());
     let owner = mine.join(vec!["pay".to_owned()]).await.unwrap();
     let client = client(&schema).await;
-    let cut = "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2 and objid <> 0
+    let cut =
+        "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2 and objid <> 0
         and classid = owner_locks()::oid";
     client.batch_execute(cut).await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
