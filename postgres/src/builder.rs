@@ -146,7 +146,7 @@ impl PostgresStoreBuilder {
             message: "a store in PostgreSQL needs a tokio runtime with I/O and timers; build it with `enable_all()`"
                 .to_owned(),
         })?;
-        made.map_err(|trouble: Trouble| trouble.told(&server))?;
+        made.map_err(|trouble: Trouble| trouble.for_caller(&server))?;
         Ok(PostgresStore::over(connections))
     }
 }

@@ -10,14 +10,31 @@ use crate::row;
 use crate::runs;
 use crate::trouble::Trouble;
 
-/// The runs `r` that a claim may take when they are ready: `$1` the owner, `$2` workflows, `$3` exceptions, `$4` the only one, `$5`
-/// whether its own that run, `$6` whether those of the dead.
-const MAY_TAKE: &str = "
-    r.ready is not null and r.workflow = any($2) and r.key <> all($3) and ($4::bigint is null or r.key = $4)
-    and (r.owner is null or r.owner = $1 and ($5 or r.ready > 0) or $6 and r.owner = any(array(select id from dead)))";
+/// The runs `r` that a claim may take when they are ready, whoever they belong to: `$2` workflows, `$3` exceptions, `$4` the only one.
+const IS_WANTED: &str =
+    "r.ready is not null and r.workflow = any($2) and r.key <> all($3) and ($4::bigint is null or r.key = $4)";
 
-/// Those of them that are ready at `$7`.
-const IS_READY: &str = "(r.ready <= $7 or r.ready > 0 and r.updated > $7)";
+/// The owners that it may take them from, each found by an index in the order of time, however many wait: nobody; `$1`, the claimer,
+/// with `$5` also those that run; with `$6` the dead.
+const FROM: [&str; 3] = [
+    "runs r where r.owner is null",
+    "runs r where r.owner = $1 and ($5 or r.ready > 0)",
+    "dead join runs r on r.owner = dead.id where $6",
+];
+
+/// When they are ready, at `$7`. The second is that of a clock that was set back since.
+const IS_READY: [&str; 2] = ["r.ready <= $7", "r.ready > $7 and r.suspended > $7"];
+
+/// The first rows of each, in the order of time.
+fn each(select: &str, when: &[&str], limit: &str) -> String {
+    let of = |from: &&str| {
+        let of = |when: &&str| {
+            format!("(select {select} from {from} and {IS_WANTED} and {when} order by r.ready, r.key limit {limit})")
+        };
+        when.iter().map(of).collect::<Vec<_>>().join(" union all ")
+    };
+    FROM.iter().map(of).collect::<Vec<_>>().join(" union all ")
+}
 
 pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, Trouble> {
     let (me, now, limit) = (to_integer(claim.owner.get()), to_millis(claim.now), to_integer(claim.limit as u64));
@@ -26,13 +43,15 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
     // Most claims find nothing: one statement, which renews the lease as well, so that an idle engine makes few.
     let look = client
         .prepare_cached(&format!(
-            "with {DEAD}, told as (update runs set nudged = false where owner = $1 and nudged returning key),
+            "with {DEAD}, nudges as (update runs set nudged = false where owner = $1 and nudged returning key),
              renewed as materialized (select renew($1))
-             select 'nudged' as what, key as number from told
+             select 'nudged' as what, key as number from nudges
              union all select 'renewed', null from renewed
              union all select 'lost', key from runs where key = any($3) and owner is distinct from $1
-             union all select 'wakes', min(r.ready) from runs r where r.ready > $7 and {MAY_TAKE}
-             union all (select 'ready', r.key from runs r where {MAY_TAKE} and {IS_READY} order by r.ready, r.key limit $8)"
+             union all select 'wakes', min(ready) from ({}) as next
+             union all (select 'ready', key from ({}) as now order by ready, key limit $8)",
+            each("r.ready", &["r.ready > $7"], "1"),
+            each("r.ready, r.key", &IS_READY, "$8"),
         ))
         .await?;
     let seen =
@@ -55,9 +74,11 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
     let pick = step
         .prepare_cached(&format!(
             "with {DEAD}, first as materialized (select adds())
-             select {} from first, runs r where r.key = any($8) and {MAY_TAKE} and {IS_READY} order by r.ready, r.key
-             for update of r skip locked",
-            row::COLUMNS
+             select {} from first, runs r where r.key = any($8) and {IS_WANTED}
+             and (r.owner is null or r.owner = $1 and ($5 or r.ready > 0) or $6 and r.owner = any(array(select id from dead)))
+             and ({}) order by r.ready, r.key for update of r skip locked",
+            row::COLUMNS,
+            IS_READY.join(" or ")
         ))
         .await?;
     let picked =

@@ -24,7 +24,7 @@ const AGAIN: [Duration; 6] = [
     Duration::from_millis(2000),
 ];
 
-/// Makes a connection, which it looks after in a task of its own, and which counts what it is told of.
+/// Makes a connection, which it looks after in a task of its own, and which counts notifications.
 pub(crate) type Connect =
     Arc<dyn Fn(watch::Sender<()>) -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
 
@@ -60,7 +60,7 @@ impl Connections {
             };
             match (done, again.next()) {
                 (Err(trouble), Some(pause)) if trouble.is_unreachable() => tokio::time::sleep(*pause).await,
-                (done, _) => return done.map_err(|trouble| trouble.told(&self.server)),
+                (done, _) => return done.map_err(|trouble| trouble.for_caller(&self.server)),
             }
         }
     }

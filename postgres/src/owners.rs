@@ -62,7 +62,7 @@ impl Owners {
             })
             .await?;
         let session = Session::begin(connections, id, &workflows).await;
-        let session = session.map_err(|error| Trouble::from(error).told(&connections.server))?;
+        let session = session.map_err(|error| Trouble::from(error).for_caller(&connections.server))?;
         let renewed = Renewed(Arc::new(Mutex::new(Instant::now())));
         let keeps = tokio::spawn(keep(connections.clone(), id, workflows, session, renewed.clone()));
         let owner = Owner::new(from_integer(id));
@@ -131,14 +131,14 @@ struct Session {
 impl Session {
     async fn begin(connections: &Connections, id: i64, workflows: &[String]) -> Result<Self, tokio_postgres::Error> {
         let mut session = Session { client: connections.alone().await?, is_locked: false };
-        // Also of an owner that was believed dead: it may drive runs that nobody has taken over.
+        // Also of an owner that was believed dead: it may drive runs that were not taken over.
         let begin = "insert into owners (id, workflows, beat, expires) values ($1, $2, now(), now())
              on conflict (id) do nothing";
         session.client.execute(begin, &[&id, &workflows]).await?;
         session.renew(id).await?;
         let channel = session.client.query_one("select owner_locks()", &[]).await?.try_get::<_, i32>(0)?;
         session.client.batch_execute(&format!("listen \"graphweft_{channel}\"")).await?;
-        // What was told while nobody listened.
+        // There was no listener until now.
         connections.changes.send_replace(());
         Ok(session)
     }

@@ -9,7 +9,7 @@ use crate::trouble::Trouble;
 ///
 /// A row of `runs` has the header of a run as JSON, and in columns what runs are found by; `key` and `records` count, not those in
 /// the JSON. `ready` is the time at which a run can resume: 0 if it runs, a time if it waits for one, and null if it waits for an
-/// answer or is over.
+/// answer or is over; of a run that waits for a time, `suspended` is since when.
 ///
 /// A row of `journal` has consecutive records, from number `seq` on. `place` is its place in the feed of all runs: the number
 /// of its transaction, and its number in that. `meta.xids` is added to the numbers of transactions: a database that was dumped and restored
@@ -21,7 +21,7 @@ use crate::trouble::Trouble;
 ///
 /// An owner is an engine: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
 /// noticed when its machine is gone. `beat` is when it has done that last: an engine that has just lost its connection makes
-/// another one. After a start of the server, nobody could have done either.
+/// another one. When the server has just started, no engine can have done either.
 const STEPS: &[&str] = &["
     create table runs (
         key bigint generated always as identity primary key,
@@ -33,6 +33,7 @@ const STEPS: &[&str] = &["
         owner bigint,
         ready bigint,
         nudged boolean not null,
+        suspended bigint generated always as (case when ready > 0 then updated end) stored,
         graph bigint not null,
         forked_from text collate \"C\",
         started_by text collate \"C\",
@@ -40,8 +41,9 @@ const STEPS: &[&str] = &["
         records bigint not null,
         header text not null
     ) with (fillfactor = 80);
-    create index runs_owned on runs (owner, ready) where owner is not null;
-    create index runs_free on runs (ready) where owner is null and ready is not null;
+    create index runs_owned on runs (owner, ready, key) where owner is not null;
+    create index runs_free on runs (ready, key) where owner is null and ready is not null;
+    create index runs_suspended on runs (suspended) where suspended is not null;
     create index runs_nudged on runs (owner) where nudged;
     create index runs_of_workflow on runs (workflow, key);
     create index runs_open on runs (workflow, graph) where status in ('running', 'waiting', 'sleeping');

@@ -12,7 +12,7 @@ pub(crate) enum Trouble {
     Database(tokio_postgres::Error),
     /// There is no connection.
     Pool(PoolError),
-    /// One that can be told as it is.
+    /// One for the caller, as it is.
     Store(StoreError),
 }
 
@@ -34,8 +34,8 @@ impl Trouble {
         }
     }
 
-    /// As the caller hears it. `server`: where the server is.
-    pub(crate) fn told(self, server: &str) -> StoreError {
+    /// For the caller. `server`: where the server is.
+    pub(crate) fn for_caller(self, server: &str) -> StoreError {
         let message = match self {
             Trouble::Store(error) => return error,
             Trouble::Pool(PoolError::Closed) => return StoreError::Closed,
