@@ -12,9 +12,13 @@ use crate::status::Status;
 #[derive(Debug, Parser)]
 #[command(name = "graphweft", version, disable_help_subcommand = true)]
 pub(crate) struct Alone {
-    /// The file with the runs.
+    /// The file with the runs; or the address of the database, if this program was built with PostgreSQL.
     #[arg(long, short, default_value = "runs.db", global = true)]
     pub(crate) store: PathBuf,
+    /// The schema in the database.
+    #[cfg(feature = "postgres")]
+    #[arg(long, default_value = "graphweft", global = true)]
+    pub(crate) schema: String,
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(subcommand)]

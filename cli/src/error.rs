@@ -18,6 +18,11 @@ use crate::status::word;
 pub(crate) enum CliError {
     #[error("there is no file `{}`", path.display())]
     NoStore { path: PathBuf },
+    #[cfg(not(feature = "postgres"))]
+    #[error(
+        "this `graphweft` reads files only; `cargo install graphweft-cli --features postgres` makes one for PostgreSQL"
+    )]
+    NoPostgres,
     #[error("there is no run `{run}`; `list` shows those that there are")]
     UnknownRun { run: String },
     #[error("workflow `{workflow}` is neither registered nor the workflow of a stored run")]
@@ -91,6 +96,8 @@ impl CliError {
             CliError::Run(error) => error.clone().into(),
             CliError::Store(error) => error.clone().into(),
             CliError::NoStore { .. } => return ("no_store", None),
+            #[cfg(not(feature = "postgres"))]
+            CliError::NoPostgres => return ("no_store", None),
             CliError::UnknownRun { .. } => return ("unknown_run", None),
             CliError::UnknownWorkflow { .. } => return ("unknown_workflow", None),
             CliError::NoGraph { .. } => return ("no_graph", None),

@@ -73,7 +73,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use graphweft::Engine;
-use graphweft::store::{SqliteStore, StoreError};
+use graphweft::store::{SqliteStore, Store, StoreError};
 use serde_json::json;
 
 use crate::arguments::{Alone, Command, Output, Own, Request};
@@ -144,15 +144,34 @@ async fn in_file(alone: Alone) -> Result<Ended, CliError> {
         }
     };
     let path: &Path = &alone.store;
+    #[cfg(feature = "postgres")]
+    if let Some(address) = path.to_str().filter(|store| is_address(store)) {
+        let store = graphweft_postgres::PostgresStore::builder(address).schema(alone.schema).connect().await?;
+        return in_store(store, command, alone.output).await;
+    }
+    #[cfg(not(feature = "postgres"))]
+    if path.to_str().is_some_and(is_address) {
+        return Err(CliError::NoPostgres);
+    }
     // A misspelt name would be a new store.
     if !path.exists() {
         return Err(CliError::NoStore { path: path.to_owned() });
     }
     let store = open(path, &mut command, alone.output).await?;
+    in_store(store, command, alone.output).await
+}
+
+/// Carries out a command without the code of the workflows.
+async fn in_store(store: impl Store, command: Command, output: Output) -> Result<Ended, CliError> {
     let engine = Engine::builder().store(store).build()?;
-    let carried_out = commands::carry_out(&engine, command, alone.output).await;
+    let carried_out = commands::carry_out(&engine, command, output).await;
     engine.shutdown().await;
     carried_out
+}
+
+/// Whether a store is a database on a server, and no file.
+fn is_address(store: &str) -> bool {
+    ["postgres://", "postgresql://"].iter().any(|scheme| store.starts_with(scheme))
 }
 
 /// Opens a file. One that cannot be written to is read, if that is enough.

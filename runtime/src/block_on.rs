@@ -23,7 +23,7 @@ use std::future::Future;
 /// # Panics
 /// If it is called inside a tokio runtime, or if the operating system gives no threads.
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    match tokio::runtime::Builder::new_multi_thread().enable_time().build() {
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(future),
         Err(error) => panic!("the operating system gives no threads for a tokio runtime: {error}"),
     }

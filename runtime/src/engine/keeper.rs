@@ -1,8 +1,11 @@
 //! Resumes runs that wait outside of the memory, and takes over runs of processes that have died.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use futures::future::select;
 
 use super::inner::Engine;
 use super::inner::Inner;
@@ -13,6 +16,9 @@ use crate::store::{Claim, Claimed, StoreError};
 
 /// How often the store is polled for changes by other processes.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// The same of a store that tells of most of them.
+const LOOK_IF_TOLD: Duration = Duration::from_secs(1);
 
 /// The pause after a change by another process: one answer is often followed by the next. The pauses double from then
 /// on.
@@ -32,28 +38,35 @@ impl Engine {
         runtime.spawn(async move {
             let kept = Kept(inner);
             let (mut pause, mut most) = (LOOK, LOOK);
+            let mut changed = None;
             loop {
                 let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
                     tracing::warn!("the tokio runtime has no timers, so runs that wait are not resumed");
                     return;
                 };
-                sleep.await;
+                match changed.take() {
+                    Some(changed) => drop(select(pin!(sleep), changed).await),
+                    None => sleep.await,
+                }
                 let Some(inner) = kept.0.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };
-                let looked = Engine::behind(inner).look().await;
-                most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(LOOK) };
+                // What changes during the look is looked at next.
+                changed = inner.store.changed();
+                let every = if changed.is_some() { LOOK_IF_TOLD } else { LOOK };
+                let looked = Engine::behind(inner).look(every).await;
+                most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(every) };
                 pause = looked.pause;
             }
         });
     }
 
-    /// Resumes the runs that are due.
-    async fn look(&self) -> Looked {
+    /// Resumes the runs that are due. `every`: the longest pause until the next look.
+    async fn look(&self, every: Duration) -> Looked {
         let claimed = match self.claim_due().await {
             Ok(claimed) => claimed,
             Err(error) => {
                 self.0.lost_claim.store(true, Ordering::Release);
                 tracing::warn!(%error, "the store cannot be asked which runs can go on");
-                return Looked { pause: LOOK, was_nudged: false };
+                return Looked { pause: every, was_nudged: false };
             }
         };
         let was_nudged = !claimed.nudged.is_empty();
@@ -72,7 +85,7 @@ impl Engine {
         }
         let now = self.0.env.clock.now();
         let until = claimed.next_wake.and_then(|wake| wake.duration_since(now).ok());
-        Looked { pause: until.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK), was_nudged }
+        Looked { pause: until.unwrap_or(every).clamp(Duration::from_millis(1), every), was_nudged }
     }
 
     async fn claim_due(&self) -> Result<Claimed, StoreError> {

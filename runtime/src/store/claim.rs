@@ -46,6 +46,11 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// All runs of these workflows that are ready and that no other living engine owns, at most 100.
+    pub fn new(owner: Owner, workflows: Vec<String>, now: SystemTime) -> Self {
+        Claim { owner, workflows, only: None, except: Vec::new(), own: false, orphans: true, now, limit: 100 }
+    }
+
     /// The record that is added to a run which is taken over.
     pub fn record(&self, workflow: &str) -> Record {
         Record { path: workflow.to_owned(), kind: EventKind::RunResumed { owner: self.owner.0 } }

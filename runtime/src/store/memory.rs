@@ -21,7 +21,6 @@ use super::{
     RunHeader, RunKey, RunOverview, RunQuery, RunStatus, StartedOver, Store, StoreError, Stored, Tags,
     to_the_millisecond,
 };
-use crate::asked::name_without_key;
 
 /// Keeps runs in memory, until the process ends. The default store of an engine.
 ///
@@ -365,7 +364,7 @@ impl Runs {
             let is_wanted = header.id.starts_with(&query.id_prefix)
                 && (query.workflows.is_empty() || query.workflows.contains(&header.workflow))
                 && has_tags(header, &query.tags)
-                && query.name.as_ref().is_none_or(|name| name_without_key(&place.question) == name.as_str());
+                && query.name.as_ref().is_none_or(|name| open.name() == name.as_str());
             is_wanted.then(|| AskedQuestion::new(header, open.clone()))
         });
         wanted.take(limit).collect()

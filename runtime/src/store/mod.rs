@@ -166,6 +166,14 @@ pub trait Store: Send + Sync + 'static {
     /// Whether an owner that is alive has joined with this workflow. Changes nothing.
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
 
+    /// Resolves when another engine may have changed something since this call that an engine has to look at: a run has been
+    /// nudged or released, or was added without an owner. `None` if the store does not tell: then an engine
+    /// [claims](Self::claim) every 250 ms, and otherwise when this resolves, and every second, since a store does not tell of
+    /// engines that have died. It may resolve for nothing, and it may not resolve: it is a hint.
+    fn changed(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     /// Whether other processes, or other engines of this one, may use it at the same time.
     fn is_shared(&self) -> bool {
         true

@@ -1,8 +1,9 @@
 //! The open questions of a run.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
-use crate::asked::Question;
+use crate::asked::{Question, name_without_key};
 
 /// A question that waits for an answer.
 ///
@@ -42,6 +43,11 @@ impl OpenQuestion {
     /// A question, and when it was asked.
     pub fn new(question: Question, asked: SystemTime) -> Self {
         OpenQuestion { question, asked }
+    }
+
+    /// Its name without its key, for [`QuestionQuery::name`](super::QuestionQuery::name).
+    pub fn name(&self) -> Cow<'_, str> {
+        name_without_key(&self.question.id)
     }
 }
 

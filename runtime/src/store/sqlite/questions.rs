@@ -9,7 +9,7 @@ use super::row::{COLUMNS, COLUMNS_COUNT, RunRow};
 use super::seal::Seal;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
-use crate::asked::{Question, name_without_key};
+use crate::asked::Question;
 use crate::store::{AskedQuestion, OpenQuestion, QuestionChange, QuestionQuery, RunKey};
 
 /// A change of the open questions of a run, encoded.
@@ -37,7 +37,7 @@ impl EncodedQuestions {
         let encode = |open: &OpenQuestion| {
             Ok(EncodedQuestion {
                 id: open.question.id.clone(),
-                name: name_without_key(&open.question.id).into_owned(),
+                name: open.name().into_owned(),
                 asked: to_millis(open.asked),
                 body: serde_json::to_string(&open.question)?,
             })

@@ -1,0 +1,168 @@
+//! How a store is opened.
+
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use futures::FutureExt;
+use graphweft::store::StoreError;
+use tokio::sync::watch;
+use tokio_postgres::config::Host;
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::{AsyncMessage, Config, NoTls, Socket};
+
+use crate::connections::{Connect, Connections, path};
+use crate::schema::migrate;
+use crate::store::PostgresStore;
+use crate::trouble::Trouble;
+
+/// How long a statement waits for a connection.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// The settings of a [`PostgresStore`], from [`PostgresStore::builder`].
+///
+/// ```no_run
+/// use graphweft_postgres::PostgresStore;
+///
+/// # graphweft::block_on(async {
+/// let url = "host=/var/run/postgresql user=shop dbname=shop";
+/// let store = PostgresStore::builder(url).schema("orders").max_connections(32).connect().await?;
+/// # drop(store);
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it is no store before `.connect()` or `.connect_with(..)`"]
+pub struct PostgresStoreBuilder {
+    config: Result<Config, String>,
+    schema: String,
+    max_connections: usize,
+}
+
+impl PostgresStoreBuilder {
+    pub(crate) fn of(url: &str) -> Self {
+        let config = Config::from_str(url).map_err(|error| error.to_string());
+        PostgresStoreBuilder { config, schema: "graphweft".to_owned(), max_connections: 8 }
+    }
+
+    /// The schema that the tables are in, which is made if it is not there. The default is `graphweft`. Stores with different
+    /// schemas know nothing of each other.
+    pub fn schema(mut self, name: impl Into<String>) -> Self {
+        self.schema = name.into();
+        self
+    }
+
+    /// How many connections there are at most, at least 1; besides, each engine has one of its own. The default is 8.
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.max_connections = connections.max(1);
+        self
+    }
+
+    /// Connects without TLS, makes the tables if they are not there, and brings those of an older version to the present format.
+    ///
+    /// # Errors
+    /// If the URL cannot be read, if the server cannot be reached or refuses the user, if the user may not make the tables, or
+    /// if the tables are those of a newer version.
+    pub async fn connect(self) -> Result<PostgresStore, StoreError> {
+        self.connect_with(NoTls).await
+    }
+
+    /// The same with TLS, by a connector such as that of `tokio-postgres-rustls`, or `tokio-postgres-openssl`. Whether it is used says the
+    /// `sslmode` of the URL: `prefer`, which is the default, `require`, or `disable`. What is checked of the server's
+    /// certificate says the connector.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with<T>(self, tls: T) -> Result<PostgresStore, StoreError>
+    where
+        T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
+        T::Stream: Send + Sync,
+        T::TlsConnect: Send + Sync,
+        <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+    {
+        let mut config = self.config.map_err(|message| StoreError::Other {
+            message: format!(
+                "the address of PostgreSQL cannot be read: {message}; it looks like \
+                 `postgres://user:password@host:5432/database` or `host=/var/run/postgresql user=me dbname=mine`"
+            ),
+        })?;
+        if config.get_application_name().is_none() {
+            config.application_name("graphweft");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs(10));
+        }
+        // A server whose machine is gone says nothing: without these, a statement waits for it for hours.
+        config
+            .keepalives_idle(Duration::from_secs(10))
+            .keepalives_interval(Duration::from_secs(3))
+            .keepalives_retries(3);
+        config.tcp_user_timeout(Duration::from_secs(20));
+        let server: Arc<str> = place_of(&config).into();
+        let schema: Arc<str> = self.schema.into();
+        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let finds_tables = path(&schema);
+        let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
+            .max_size(self.max_connections)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(WAIT))
+            .post_create(Hook::async_fn(move |client, _| {
+                let finds_tables = finds_tables.clone();
+                async move { client.batch_execute(&finds_tables).await.map_err(HookError::Backend) }.boxed()
+            }))
+            .build()
+            .map_err(|error| StoreError::Other { message: format!("no pool of connections could be made: {error}") })?;
+        let connect: Connect = Arc::new(move |changes| {
+            let (config, tls) = (config.clone(), tls.clone());
+            async move {
+                let (client, mut connection) = config.connect(tls).await?;
+                // It ends with the client, and its error is that of the client's statements.
+                tokio::spawn(async move {
+                    while let Some(Ok(message)) = poll_fn(|waker| connection.poll_message(waker)).await {
+                        if let AsyncMessage::Notification(_) = message {
+                            changes.send_replace(());
+                        }
+                    }
+                });
+                Ok(client)
+            }
+            .boxed()
+        });
+        let connections = Connections {
+            pool,
+            connect,
+            schema: Arc::clone(&schema),
+            server: Arc::clone(&server),
+            changes: watch::Sender::new(()),
+        };
+        let made = async {
+            let mut client = connections.pool.get().await?;
+            migrate(&mut client, &schema).await
+        };
+        // What tokio says to a program whose runtime has no I/O.
+        let made = AssertUnwindSafe(made).catch_unwind().await.map_err(|_| StoreError::Other {
+            message: "a store in PostgreSQL needs a tokio runtime with I/O and timers; build it with `enable_all()`"
+                .to_owned(),
+        })?;
+        made.map_err(|trouble: Trouble| trouble.for_caller(&server))?;
+        Ok(PostgresStore::over(connections))
+    }
+}
+
+/// Where the server is, without the password.
+fn place_of(config: &Config) -> String {
+    let hosts = config.get_hosts().iter().map(|host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(folder) => folder.display().to_string(),
+    });
+    let ports = config.get_ports();
+    let port = |at: usize| ports.get(at).or_else(|| ports.first()).copied().unwrap_or(5432);
+    let places = hosts.enumerate().map(|(at, host)| format!("`{host}:{}`", port(at)));
+    let places = places.collect::<Vec<_>>().join(" or ");
+    match config.get_dbname() {
+        Some(database) => format!("{places}, database `{database}`,"),
+        None => places,
+    }
+}

@@ -1,0 +1,115 @@
+//! Taking runs over.
+
+use deadpool_postgres::{Object, Transaction};
+use graphweft::store::{Claim, Claimed, Damaged, RunHeader, RunKey};
+
+use crate::batch::NewRows;
+use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
+use crate::owners::DEAD;
+use crate::row;
+use crate::runs;
+use crate::trouble::Trouble;
+
+/// The runs `r` that a claim may take when they are ready, whoever they belong to: `$2` workflows, `$3` exceptions, `$4` the only one.
+const IS_WANTED: &str =
+    "r.ready is not null and r.workflow = any($2) and r.key <> all($3) and ($4::bigint is null or r.key = $4)";
+
+/// The owners that it may take them from, each found by an index in the order of time, however many wait: nobody; `$1`, the claimer,
+/// with `$5` also those that run; with `$6` the dead.
+const FROM: [&str; 3] = [
+    "runs r where r.owner is null",
+    "runs r where r.owner = $1 and ($5 or r.ready > 0)",
+    "dead join runs r on r.owner = dead.id where $6",
+];
+
+/// When they are ready, at `$7`. The second is that of a clock that was set back since.
+const IS_READY: [&str; 2] = ["r.ready <= $7", "r.ready > $7 and r.suspended > $7"];
+
+/// The first rows of each, in the order of time.
+fn each(select: &str, when: &[&str], limit: &str) -> String {
+    let of = |from: &&str| {
+        let of = |when: &&str| {
+            format!("(select {select} from {from} and {IS_WANTED} and {when} order by r.ready, r.key limit {limit})")
+        };
+        when.iter().map(of).collect::<Vec<_>>().join(" union all ")
+    };
+    FROM.iter().map(of).collect::<Vec<_>>().join(" union all ")
+}
+
+pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, Trouble> {
+    let (me, now, limit) = (to_integer(claim.owner.get()), to_millis(claim.now), to_integer(claim.limit as u64));
+    let except: Vec<i64> = claim.except.iter().map(|run| of_run(*run)).collect();
+    let only = claim.only.map(of_run);
+    // Most claims find nothing: one statement, which renews the lease as well, so that an idle engine makes few.
+    let look = client
+        .prepare_cached(&format!(
+            "with {DEAD}, nudges as (update runs set nudged = false where owner = $1 and nudged returning key),
+             renewed as materialized (select renew($1))
+             select 'nudged' as what, key as number from nudges
+             union all select 'renewed', null from renewed
+             union all select 'lost', key from runs where key = any($3) and owner is distinct from $1
+             union all select 'wakes', min(ready) from ({}) as next
+             union all (select 'ready', key from ({}) as now order by ready, key limit $8)",
+            each("r.ready", &["r.ready > $7"], "1"),
+            each("r.ready, r.key", &IS_READY, "$8"),
+        ))
+        .await?;
+    let seen =
+        client.query(&look, &[&me, &claim.workflows, &except, &only, &claim.own, &claim.orphans, &now, &limit]).await?;
+    let mut claimed = Claimed::default();
+    let mut ready: Vec<i64> = Vec::new();
+    for row in seen {
+        let number: Option<i64> = row.try_get(1)?;
+        match (row.try_get::<_, &str>(0)?, number) {
+            ("nudged" | "lost", Some(key)) => claimed.nudged.push(RunKey::new(from_integer(key))),
+            ("wakes", Some(wakes)) => claimed.next_wake = Some(from_millis(wakes)),
+            ("ready", Some(key)) => ready.push(key),
+            _ => {}
+        }
+    }
+    if ready.is_empty() {
+        return Ok(claimed);
+    }
+    let step = client.transaction().await?;
+    let pick = step
+        .prepare_cached(&format!(
+            "with {DEAD}, first as materialized (select adds())
+             select {} from first, runs r where r.key = any($8) and {IS_WANTED}
+             and (r.owner is null or r.owner = $1 and ($5 or r.ready > 0) or $6 and r.owner = any(array(select id from dead)))
+             and ({}) order by r.ready, r.key for update of r skip locked",
+            row::COLUMNS,
+            IS_READY.join(" or ")
+        ))
+        .await?;
+    let picked =
+        step.query(&pick, &[&me, &claim.workflows, &except, &only, &claim.own, &claim.orphans, &now, &ready]).await?;
+    let mut rows = NewRows::default();
+    for found in picked {
+        match row::header(&found, 0) {
+            Ok(header) => claimed.runs.push(take(&step, claim, header, &mut rows).await?),
+            Err(Trouble::Store(error)) => {
+                let key = RunKey::new(from_integer(found.try_get(0)?));
+                claimed.damaged.push(Damaged::new(key, key.get().to_string(), error));
+            }
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    runs::insert_rows(&step, &rows, 0).await?;
+    step.commit().await?;
+    claimed.nudged.retain(|key| claimed.runs.iter().all(|run| run.key != *key));
+    Ok(claimed)
+}
+
+async fn take(
+    step: &Transaction<'_>,
+    claim: &Claim,
+    mut run: RunHeader,
+    rows: &mut NewRows,
+) -> Result<RunHeader, Trouble> {
+    rows.add(of_run(run.key), run.records, claim.now, &[claim.record(&run.workflow)])?;
+    run.apply(&claim.change(), 1, claim.now);
+    runs::update(step, &run, false).await?;
+    let told = step.prepare_cached("update runs set nudged = false where key = $1 and nudged").await?;
+    step.execute(&told, &[&of_run(run.key)]).await?;
+    Ok(run)
+}

@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod batch;
+mod builder;
+mod claim;
+mod conditions;
+mod connections;
+mod delete;
+mod feed;
+mod logs;
+mod numbers;
+mod overview;
+mod owners;
+mod questions;
+mod row;
+mod runs;
+mod schema;
+mod snapshots;
+mod store;
+mod trouble;
+
+pub use builder::PostgresStoreBuilder;
+pub use store::PostgresStore;
+pub use tokio_postgres;

@@ -1,0 +1,125 @@
+//! The logs beside the runs.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use graphweft::store::{LogAppended, LogEntry, LogStore, NewLogEntry, StoreError};
+
+use deadpool_postgres::Object;
+
+use crate::connections::Connections;
+use crate::numbers::{from_integer, from_millis, text, to_integer, to_millis};
+use crate::schema::LOCKS;
+use crate::trouble::Trouble;
+
+/// The logs in the tables of a schema.
+#[derive(Clone, Debug)]
+pub(crate) struct Logs(pub(crate) Connections);
+
+async fn append(mut client: Object, entry: &NewLogEntry) -> Result<LogAppended, Trouble> {
+    let (log, key) = (text("the name of a log", &entry.log)?, text("the key of an entry", &entry.key)?);
+    let body = entry.value.to_string();
+    let time = to_millis(entry.time);
+    let step = client.transaction().await?;
+    // One entry after another, so that positions become visible in their order.
+    let lock = step
+        .prepare_cached(
+            "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1, $2::integer::bigint))",
+        )
+        .await?;
+    step.execute(&lock, &[&log, &LOCKS]).await?;
+    let look = step
+        .prepare_cached(
+            "select (select pos from logs where log = $1 and key = $2), coalesce((select max(pos) from logs where log = $1), 0)",
+        )
+        .await?;
+    let there = step.query_one(&look, &[&log, &key]).await?;
+    let end = from_integer(there.try_get(1)?);
+    if let Some(position) = there.try_get::<_, Option<i64>>(0)? {
+        return Ok(LogAppended::Existing { position: from_integer(position) });
+    }
+    if entry.behind.is_some_and(|behind| behind != end) {
+        return Ok(LogAppended::Conflict { end });
+    }
+    let insert = step
+        .prepare_cached("insert into logs (log, key, time, checksum, body) values ($1, $2, $3, $4, $5) returning pos")
+        .await?;
+    let added = step.query_one(&insert, &[&log, &key, &time, &checksum(log, key, time, &body), &body]).await?;
+    let position = from_integer(added.try_get(0)?);
+    step.commit().await?;
+    Ok(LogAppended::Added { position })
+}
+
+async fn read(client: &Object, log: &str, after: u64, until: u64) -> Result<Vec<LogEntry>, Trouble> {
+    let select = client
+        .prepare_cached(
+            "select pos, key, time, checksum, body from logs where log = $1 and pos > $2 and pos <= $3 order by pos",
+        )
+        .await?;
+    let rows = client.query(&select, &[&log, &to_integer(after), &to_integer(until)]).await?;
+    let entry = |row: &tokio_postgres::Row| {
+        let (position, key, time, body): (i64, &str, i64, &str) =
+            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(4)?);
+        if row.try_get::<_, i64>(3)? != checksum(log, key, time, body) {
+            return Err(Trouble::damaged(format!("entry {position} of log `{log}` does not match its checksum")));
+        }
+        let value = serde_json::from_str(body)
+            .map_err(|error| Trouble::damaged(format!("entry {position} of log `{log}` cannot be read: {error}")))?;
+        Ok(LogEntry::new(from_integer(position), key, value, from_millis(time)))
+    };
+    rows.iter().map(entry).collect()
+}
+
+async fn list(client: &Object, prefix: &str) -> Result<Vec<String>, Trouble> {
+    let select = client
+        .prepare_cached("select distinct log from logs where starts_with(log, $1) and log >= $1 order by log")
+        .await?;
+    Ok(client.query(&select, &[&prefix]).await?.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+async fn delete(client: &Object, log: &str) -> Result<bool, Trouble> {
+    let delete = client.prepare_cached("delete from logs where log = $1").await?;
+    Ok(client.execute(&delete, &[&log]).await? > 0)
+}
+
+fn checksum(log: &str, key: &str, time: i64, body: &str) -> i64 {
+    let mut hasher = crc32fast::Hasher::new();
+    for text in [log, key, body] {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.update(&time.to_le_bytes());
+    i64::from(hasher.finalize())
+}
+
+impl LogStore for Logs {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        async move { self.0.with(|client| append(client, &entry)).await }.boxed()
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        let log = log.to_owned();
+        let log = async move {
+            let log = &*log;
+            self.0.with(|client| async move { read(&client, log, after, until).await }).await
+        };
+        log.boxed()
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        let prefix = prefix.to_owned();
+        let list = async move {
+            let prefix = &*prefix;
+            self.0.with(|client| async move { list(&client, prefix).await }).await
+        };
+        list.boxed()
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let log = log.to_owned();
+        let delete = async move {
+            let log = &*log;
+            self.0.with(|client| async move { delete(&client, log).await }).await
+        };
+        delete.boxed()
+    }
+}

@@ -1,0 +1,199 @@
+//! Engines, as owners of runs.
+//!
+//! Each has a connection of its own, on which it holds an advisory lock and renews its lease. When its process ends, the server
+//! notices at once that the connection is closed, and with it the lock is gone. When its machine ends, or the process is
+//! stopped, the lease runs out, by the clock of the database. An engine that is believed dead and is not, adds nothing any
+//! more to a run that was taken over from it: see [`append`](crate::runs::append).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadpool_postgres::Object;
+use graphweft::store::{Owner, StoreError};
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio_postgres::Client;
+
+use crate::connections::Connections;
+use crate::numbers::{from_integer, to_integer};
+use crate::trouble::Trouble;
+
+/// How old the last renewal of a lease may be, before it is renewed. A lease is 4 seconds long.
+const RENEW: Duration = Duration::from_millis(1500);
+
+/// How often the connection of an owner is looked at, which needs no statement.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What statements about the owners that are not alive begin with.
+pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(owners))";
+
+/// The owners of this process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Owners(Arc<Mutex<HashMap<Owner, Kept>>>);
+
+#[derive(Debug)]
+struct Kept {
+    /// The task that keeps it alive.
+    keeps: AbortHandle,
+    renewed: Renewed,
+}
+
+/// When the lease of an owner was renewed last.
+#[derive(Clone, Debug)]
+struct Renewed(Arc<Mutex<Instant>>);
+
+impl Renewed {
+    fn now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < RENEW
+    }
+}
+
+impl Owners {
+    pub(crate) async fn join(&self, connections: &Connections, workflows: Vec<String>) -> Result<Owner, StoreError> {
+        let workflows: Arc<[String]> = workflows.into();
+        let id = connections
+            .with(|client| async move {
+                let next = client.prepare_cached("select nextval(pg_get_serial_sequence('owners', 'id'))").await?;
+                Ok(client.query_one(&next, &[]).await?.try_get::<_, i64>(0)?)
+            })
+            .await?;
+        let session = Session::begin(connections, id, &workflows).await;
+        let session = session.map_err(|error| Trouble::from(error).for_caller(&connections.server))?;
+        let renewed = Renewed(Arc::new(Mutex::new(Instant::now())));
+        let keeps = tokio::spawn(keep(connections.clone(), id, workflows, session, renewed.clone()));
+        let owner = Owner::new(from_integer(id));
+        self.lock().insert(owner, Kept { keeps: keeps.abort_handle(), renewed });
+        Ok(owner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A claim has renewed the lease.
+    pub(crate) fn renewed(&self, owner: Owner) {
+        if let Some(kept) = self.lock().get(&owner) {
+            kept.renewed.now();
+        }
+    }
+
+    /// Ends with the runs of the owner released, also if the result is dropped.
+    pub(crate) fn leave(&self, connections: &Connections, owner: Owner) -> Option<JoinHandle<()>> {
+        let kept = self.lock().remove(&owner);
+        let connections = connections.clone();
+        let leave = async move {
+            if let Some(Kept { keeps, .. }) = kept {
+                keeps.abort();
+            }
+            let left = connections
+                .with(|client| async move {
+                    let id = to_integer(owner.get());
+                    let release = client
+                        .prepare_cached(
+                            "with gone as (delete from owners where id = $1),
+                             released as (update runs set owner = null where owner = $1 returning ready)
+                             select tell() from released where ready is not null limit 1",
+                        )
+                        .await?;
+                    client.query(&release, &[&id]).await?;
+                    Ok(())
+                })
+                .await;
+            if let Err(error) = left {
+                tracing::warn!(%error, "an engine could not leave: its runs are taken over when its lease has ended");
+            }
+        };
+        // Without a runtime it is noticed later.
+        tokio::runtime::Handle::try_current().ok().map(|runtime| runtime.spawn(leave))
+    }
+}
+
+impl Drop for Owners {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) == 1 {
+            self.lock().drain().for_each(|(_, kept)| kept.keeps.abort());
+        }
+    }
+}
+
+/// The connection of an owner.
+struct Session {
+    client: Client,
+    /// Whether it holds the lock. If not, the connection that the owner had before does, which the server has not noticed the
+    /// end of.
+    is_locked: bool,
+}
+
+impl Session {
+    async fn begin(connections: &Connections, id: i64, workflows: &[String]) -> Result<Self, tokio_postgres::Error> {
+        let mut session = Session { client: connections.alone().await?, is_locked: false };
+        // Also of an owner that was believed dead: it may drive runs that were not taken over.
+        let begin = "insert into owners (id, workflows, beat, expires) values ($1, $2, now(), now())
+             on conflict (id) do nothing";
+        session.client.execute(begin, &[&id, &workflows]).await?;
+        session.renew(id).await?;
+        let channel = session.client.query_one("select owner_locks()", &[]).await?.try_get::<_, i32>(0)?;
+        session.client.batch_execute(&format!("listen \"graphweft_{channel}\"")).await?;
+        // There was no listener until now.
+        connections.changes.send_replace(());
+        Ok(session)
+    }
+
+    async fn renew(&mut self, id: i64) -> Result<(), tokio_postgres::Error> {
+        if !self.is_locked {
+            let lock = "select pg_try_advisory_lock(owner_locks(), ($1::bigint & 2147483647)::integer)";
+            self.is_locked = self.client.query_one(lock, &[&id]).await?.try_get(0)?;
+        }
+        self.client.execute("select renew($1)", &[&id]).await?;
+        Ok(())
+    }
+}
+
+/// Keeps an owner alive, over restarts of the server too. Its claims renew the lease as well, so this does it only where there
+/// have been none.
+async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, session: Session, renewed: Renewed) {
+    let mut session = Some(session);
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let kept = match &mut session {
+            Some(session) if session.client.is_closed() => Err(None),
+            Some(session) if session.is_locked && renewed.is_fresh() => Ok(()),
+            Some(session) => session.renew(id).await.map(|()| renewed.now()).map_err(Some),
+            None => match Session::begin(&connections, id, &workflows).await {
+                Ok(begun) => {
+                    session = Some(begun);
+                    Ok(())
+                }
+                Err(error) => Err(Some(error)),
+            },
+        };
+        match kept {
+            Ok(()) => {}
+            Err(error) => {
+                if session.take().is_some() {
+                    let (server, error) = (&*connections.server, error.map(tracing::field::display));
+                    tracing::warn!(
+                        error,
+                        server,
+                        "an engine has lost its connection to PostgreSQL, and makes another one"
+                    );
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn is_alive(client: &Object, owner: Owner) -> Result<bool, Trouble> {
+    let select = client.prepare_cached("select from owners where id = $1 and alive(owners)").await?;
+    Ok(client.query_opt(&select, &[&to_integer(owner.get())]).await?.is_some())
+}
+
+pub(crate) async fn is_served(client: &Object, workflow: &str) -> Result<bool, Trouble> {
+    let select =
+        client.prepare_cached("select from owners where $1 = any(workflows) and alive(owners) limit 1").await?;
+    Ok(client.query_opt(&select, &[&workflow]).await?.is_some())
+}

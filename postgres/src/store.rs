@@ -1,0 +1,217 @@
+//! The store.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use graphweft::store::{
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogStore, NewRun,
+    Owner, QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store,
+    StoreError, Stored,
+};
+use serde_json::Value;
+
+use crate::builder::PostgresStoreBuilder;
+use crate::connections::Connections;
+use crate::logs::Logs;
+use crate::owners::Owners;
+use crate::{claim, delete, feed, overview, owners, questions, runs, snapshots};
+
+/// A store of runs in PostgreSQL, for engines on many machines.
+///
+/// A clone is another handle to the same connections. Needs a tokio runtime with timers and I/O.
+///
+/// A tool beside the engines, which needs none of their code:
+///
+/// ```no_run
+/// use graphweft::prelude::*;
+/// use graphweft_postgres::PostgresStore;
+///
+/// # graphweft::block_on(async {
+/// let store = PostgresStore::connect("postgres://shop:secret@db.internal/shop").await?;
+/// let engine = Engine::builder().store(store).build()?;
+/// for run in engine.list_runs(RunFilter::default().status(RunStatus::Failed).limit(20)).await? {
+///     println!("{} {}", run.id, run.workflow);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct PostgresStore {
+    connections: Connections,
+    owners: Owners,
+}
+
+impl PostgresStore {
+    /// Connects without TLS, with the default settings: see [`PostgresStoreBuilder::connect`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder(url).connect().await
+    }
+
+    /// For other settings. `url`: as libpq takes it, `postgres://user:password@host:5432/database?sslmode=require`, or
+    /// `host=/var/run/postgresql user=me dbname=mine`.
+    pub fn builder(url: &str) -> PostgresStoreBuilder {
+        PostgresStoreBuilder::of(url)
+    }
+
+    pub(crate) fn over(connections: Connections) -> Self {
+        PostgresStore { connections, owners: Owners::default() }
+    }
+}
+
+impl Store for PostgresStore {
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.owners.join(&self.connections, workflows).boxed()
+    }
+
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        let left = self.owners.leave(&self.connections, owner);
+        async move {
+            if let Some(left) = left {
+                // Cancelled with the runtime.
+                drop(left.await);
+            }
+        }
+        .boxed()
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        async move { self.connections.with(|client| runs::create(client, &run)).await }.boxed()
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let connections = self.connections.clone();
+        async move { connections.with(|client| runs::append(client, &batch)).await }.boxed()
+    }
+
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        let connections = self.connections.clone();
+        async move { connections.with(|client| runs::start_over(client, &end, &next)).await }.boxed()
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.connections.with(move |client| async move { runs::read(&client, run, from, limit).await }).boxed()
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        let id = id.to_owned();
+        let header = async move {
+            let id = &*id;
+            self.connections.with(|client| async move { runs::header(&client, id).await }).await
+        };
+        header.boxed()
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        let list = async move {
+            let query = &query;
+            self.connections.with(|client| async move { overview::list(&client, query).await }).await
+        };
+        list.boxed()
+    }
+
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let count = async move {
+            let query = &query;
+            self.connections.with(|client| async move { overview::count(&client, query).await }).await
+        };
+        count.boxed()
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        let overview = async move {
+            let query = &query;
+            self.connections.with(|client| async move { overview::overview(&client, query).await }).await
+        };
+        overview.boxed()
+    }
+
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        let open = async move {
+            let query = &query;
+            self.connections.with(|client| async move { questions::list(&client, query).await }).await
+        };
+        open.boxed()
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        async move { self.connections.with(|client| delete::delete(client, &delete)).await }.boxed()
+    }
+
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let reserve = async move {
+            let task = &task;
+            self.connections.with(|client| async move { delete::reserve_task(&client, task).await }).await
+        };
+        reserve.boxed()
+    }
+
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        let claimed = async move {
+            let claimed = self.connections.with(|client| claim::claim(client, &claim)).await?;
+            self.owners.renewed(claim.owner);
+            Ok(claimed)
+        };
+        claimed.boxed()
+    }
+
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.connections.with(move |client| async move { owners::is_alive(&client, owner).await }).boxed()
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let workflow = workflow.to_owned();
+        let served = async move {
+            let workflow = &*workflow;
+            self.connections.with(|client| async move { owners::is_served(&client, workflow).await }).await
+        };
+        served.boxed()
+    }
+
+    fn changed(&self) -> Option<BoxFuture<'static, ()>> {
+        let mut changes = self.connections.changes.subscribe();
+        let changed = async move {
+            // It ends only with the store.
+            drop(changes.changed().await);
+        };
+        Some(changed.boxed())
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        let page = async move {
+            let query = &query;
+            self.connections.with(|client| async move { feed::page(&client, query).await }).await
+        };
+        page.boxed()
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.connections.with(|client| async move { feed::end(&client).await }).boxed()
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
+        self.connections.with(move |client| async move { runs::graph(&client, hash).await }).boxed()
+    }
+
+    fn keeps_snapshots(&self) -> bool {
+        true
+    }
+
+    fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        let put = async move {
+            let snapshot = &snapshot;
+            self.connections.with(|client| async move { snapshots::put(&client, run, snapshot).await }).await
+        };
+        put.boxed()
+    }
+
+    fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
+        self.connections.with(move |client| async move { snapshots::get(&client, run).await }).boxed()
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        Some(Arc::new(Logs(self.connections.clone())))
+    }
+}

@@ -1,0 +1,196 @@
+//! What runs in PostgreSQL cost, beside the same rows written by tokio-postgres in the same run. `GRAPHWEFT_POSTGRES_FSYNC=on
+//! postgres/tests/with_server.sh cargo bench -p graphweft-postgres-tests --features server`
+
+use std::time::{Duration, Instant, SystemTime};
+
+use futures::future::join_all;
+use graphweft::prelude::*;
+use graphweft::store::{Append, Claim, NewRun, Owner, Record, RunKey, Store};
+use graphweft::{EventKind, json};
+use graphweft_postgres::PostgresStore;
+use graphweft_postgres_tests::{builder, client, fresh_schema};
+
+#[node]
+async fn count(n: u64) -> u64 {
+    n - 1
+}
+#[node]
+async fn more(n: u64) -> Step {
+    if n == 0 { Step::Done(n) } else { Step::More(n) }
+}
+
+#[derive(Route)]
+#[value]
+enum Step {
+    Done(u64),
+    More(u64),
+}
+
+workflow! {
+    /// So many turns, two nodes each.
+    turns(u64) -> u64 {
+        START => more => <done: END, more: count>;
+        count => more;
+    }
+}
+
+/// The least and the median.
+fn of(mut figures: Vec<f64>) -> (f64, f64) {
+    figures.sort_by(f64::total_cmp);
+    (figures[0], figures[figures.len() / 2])
+}
+
+fn row(what: &str, figure: String, target: &str) {
+    println!("| {what} | {figure} | {target} |");
+}
+
+fn batch(run: RunKey, at: u64) -> Append {
+    let kind = EventKind::Message { text: "a line that a node has said".to_owned() };
+    let records = vec![Record::new("pay/charge", kind.clone()), Record::new("pay/charge", kind)];
+    Append::new(run, at, SystemTime::now(), records)
+}
+
+fn new_run(id: String) -> NewRun {
+    NewRun::new(id, "pay", (1, json!({})).into(), SystemTime::now())
+}
+
+async fn created(store: &PostgresStore, id: &str) -> RunKey {
+    store.create(new_run(id.to_owned())).await.unwrap();
+    store.header(id).await.unwrap().unwrap().key
+}
+
+/// A durable step against one commit of a row of the same size, one after the other.
+async fn step(store: &PostgresStore, schema: &str) {
+    const STEPS: u64 = 300;
+    let client = client(schema).await;
+    client
+        .batch_execute("create table plain (run bigint, seq bigint, body text, primary key (run, seq))")
+        .await
+        .unwrap();
+    let insert = client.prepare("insert into plain values ($1, $2, $3)").await.unwrap();
+    let kind = EventKind::Message { text: "a line that a node has said".to_owned() };
+    let body = serde_json::to_string(&[("pay/charge", &kind), ("pay/charge", &kind)]).unwrap();
+    let (mut ours, mut raw) = (Vec::new(), Vec::new());
+    for round in 0..7i64 {
+        let run = created(store, &format!("steps-{round}")).await;
+        let begun = Instant::now();
+        for n in 0..STEPS {
+            store.append(batch(run, 2 * n)).await.unwrap();
+        }
+        ours.push(begun.elapsed().as_secs_f64() / STEPS as f64);
+        let begun = Instant::now();
+        for n in 0..STEPS {
+            client.execute(&insert, &[&round, &i64::try_from(n).unwrap(), &body]).await.unwrap();
+        }
+        raw.push(begun.elapsed().as_secs_f64() / STEPS as f64);
+    }
+    let ratio = of(ours.iter().zip(&raw).map(|(ours, raw)| ours / raw).collect()).1;
+    let ((_, ours), (_, raw)) = (of(ours), of(raw));
+    row(
+        "a durable step, over one commit of the same row",
+        format!("{:.0} µs / {:.0} µs = {ratio:.2}", ours * 1e6, raw * 1e6),
+        "≤ 1.2",
+    );
+}
+
+/// Appends a second of one run, and of 64 at once.
+async fn at_once(store: &PostgresStore) {
+    let rate = async |runs: u64, steps: u64, name: &str| {
+        let mut keys = Vec::new();
+        for run in 0..runs {
+            keys.push(created(store, &format!("{name}-{run}")).await);
+        }
+        let begun = Instant::now();
+        join_all(keys.into_iter().map(|run| async move {
+            for n in 0..steps {
+                store.append(batch(run, 2 * n)).await.unwrap();
+            }
+        }))
+        .await;
+        (runs * steps) as f64 / begun.elapsed().as_secs_f64()
+    };
+    let (mut ratios, mut alone) = (Vec::new(), Vec::new());
+    for round in 0..5 {
+        let one = rate(1, 300, &format!("one-{round}")).await;
+        ratios.push(rate(64, 60, &format!("many-{round}")).await / one);
+        alone.push(one);
+    }
+    row("64 runs at once, over the rate of one", format!("{:.1} × {:.0}/s", of(ratios).1, of(alone).1), "≥ 10");
+}
+
+/// A claim that finds nothing, with few and with 100,000 runs that wait.
+async fn claims(store: &PostgresStore, schema: &str) {
+    let owner = store.join(vec!["pay".to_owned()]).await.unwrap();
+    let claim = async || {
+        let mut figures = Vec::new();
+        for _ in 0..200 {
+            let begun = Instant::now();
+            store.claim(nothing(owner)).await.unwrap();
+            figures.push(begun.elapsed().as_secs_f64() * 1e6);
+        }
+        of(figures).1
+    };
+    let client = client(schema).await;
+    client.batch_execute("delete from runs").await.unwrap();
+    let few = claim().await;
+    let waiting = "insert into runs (id, workflow, status, created, updated, owner, ready, nudged, graph, tags, records, header)
+        select 'waits-' || n, 'pay', 'waiting', 1, 1, null, case when n % 2 = 0 then 9000000000000000 end, false, 1, '{}', 0, '{}'
+        from generate_series(1, 100000) as n";
+    client.batch_execute(waiting).await.unwrap();
+    client.batch_execute("analyze runs").await.unwrap();
+    let many = claim().await;
+    row(
+        "a claim with 100,000 runs that wait, over one with none",
+        format!("{many:.0} µs / {few:.0} µs = {:.2}", many / few),
+        "≤ 1.1",
+    );
+}
+
+fn nothing(owner: Owner) -> Claim {
+    Claim::new(owner, vec!["pay".to_owned()], SystemTime::now())
+}
+
+/// What an engine asks of the server while nothing happens.
+async fn idle() {
+    let schema = fresh_schema();
+    let engine =
+        Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<turns>().build().unwrap();
+    engine.recover().await.unwrap();
+    let client = client(&schema).await;
+    let count = async || -> i64 {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let sql = "select xact_commit from pg_stat_database where datname = current_database()";
+        client.query_one(sql, &[]).await.unwrap().get(0)
+    };
+    let before = count().await;
+    tokio::time::sleep(Duration::from_secs(18)).await;
+    // One statement is that which counts, and autovacuum may have done something.
+    row("statements a second of an idle engine", format!("{:.2}", (count().await - before - 1) as f64 / 20.0), "≤ 1");
+}
+
+/// A whole run by the engine, a node.
+async fn engine_run() {
+    let schema = fresh_schema();
+    let engine =
+        Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<turns>().build().unwrap();
+    let mut figures = Vec::new();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        engine.start::<turns>(100).await.unwrap().result().await.unwrap();
+        figures.push(begun.elapsed().as_secs_f64() / 201.0 * 1e6);
+    }
+    row("a node of a run by an engine, one run at a time", format!("{:.0} µs", of(figures).1), "–");
+}
+
+#[tokio::main]
+async fn main() {
+    println!("| work | figure | goal |\n| --- | --- | --- |");
+    let schema = fresh_schema();
+    let store = builder(&schema).max_connections(32).connect().await.unwrap();
+    step(&store, &schema).await;
+    at_once(&store).await;
+    engine_run().await;
+    claims(&store, &schema).await;
+    drop(store);
+    idle().await;
+}

@@ -1,0 +1,3 @@
+//! What every store does.
+
+graphweft::store_conformance!(async { (graphweft_postgres_tests::store().await, ()) });

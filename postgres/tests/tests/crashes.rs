@@ -1,0 +1,156 @@
+//! Workers are killed, stopped and cut off, and the server crashes, while they execute runs. What they record is held against
+//! a ledger outside.
+
+use std::collections::HashMap;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant, SystemTime};
+
+use graphweft::prelude::*;
+use graphweft::store::{RunQuery, Store};
+use graphweft_postgres::PostgresStore;
+use graphweft_postgres_tests::server::Server;
+use graphweft_postgres_tests::workflows::of_batch;
+use graphweft_postgres_tests::{client_of, fresh_schema};
+
+const WORKERS: usize = 3;
+
+/// Numbers that look random, from a seed: which worker, which fault, when.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+struct Workers {
+    server: String,
+    schema: String,
+    ledger: std::path::PathBuf,
+    runs: u64,
+    alive: Vec<Child>,
+}
+
+impl Workers {
+    fn spawn(&self, at: usize) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_worker"))
+            .args([&self.server, &self.schema, &format!("w{at}"), &self.runs.to_string()])
+            .env("GRAPHWEFT_LEDGER", &self.ledger)
+            .spawn()
+            .expect("the worker starts")
+    }
+
+    fn signal(&self, at: usize, signal: &str) {
+        let id = self.alive[at].id().to_string();
+        Command::new("kill").args([format!("-{signal}"), id]).status().expect("`kill` is there");
+    }
+
+    fn kill(&mut self, at: usize) {
+        self.alive[at].kill().expect("it can be killed");
+        self.alive[at].wait().expect("it ends");
+        self.alive[at] = self.spawn(at);
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        for worker in &mut self.alive {
+            drop(worker.kill());
+            drop(worker.wait());
+        }
+    }
+}
+
+async fn all_are_over(store: &PostgresStore, runs: u64) -> bool {
+    let mut over = RunQuery::default();
+    over.status = vec![RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled];
+    store.count(over).await.is_ok_and(|over| over == runs)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_recorded_node_begins_again_whatever_crashes() {
+    let seed = std::env::var("GRAPHWEFT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let faults: u64 = std::env::var("GRAPHWEFT_CRASHES").ok().and_then(|most| most.parse().ok()).unwrap_or(16);
+    let mut dice = Dice(seed);
+    let mut server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let (schema, ledger, runs) = (fresh_schema(), folder.path().join("ledger"), faults);
+    let store = PostgresStore::builder(&server.address()).schema(&schema).connect().await.unwrap();
+    let mut workers = Workers { server: server.address(), schema: schema.clone(), ledger, runs, alive: Vec::new() };
+    workers.alive = (0..WORKERS).map(|at| workers.spawn(at)).collect();
+    let all = runs * 2 * WORKERS as u64;
+    // Without the workflows: it answers, and drives no run.
+    let person = Engine::builder().store(store.clone()).build().unwrap();
+    let begun = Instant::now();
+    let (mut fault, mut cut, mut crashed) = (0, 0, 0);
+    while !all_are_over(&store, all).await {
+        assert!(begun.elapsed() < Duration::from_secs(300), "runs are left after five minutes; seed {seed}");
+        if let Ok(asked) = person.questions(graphweft::QuestionFilter::default()).await {
+            // Some wait until all is quiet.
+            for asked in asked.into_iter().filter(|_| fault == faults || dice.below(8) == 0).collect::<Vec<_>>() {
+                // It may be answered already, or the server may be away.
+                drop(person.answer(&asked.run, &asked.question.id, 10u64).await);
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(100 + dice.below(300))).await;
+        if fault == faults {
+            continue;
+        }
+        fault += 1;
+        let at = usize::try_from(dice.below(WORKERS as u64)).unwrap();
+        match dice.below(8) {
+            0..4 => workers.kill(at),
+            4 => {
+                workers.signal(at, "STOP");
+                tokio::time::sleep(Duration::from_secs(6)).await;
+                workers.signal(at, "CONT");
+            }
+            5 | 6 => {
+                cut += 1;
+                let client = client_of(&server.address(), &schema).await;
+                let cut = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'graphweft'";
+                client.batch_execute(cut).await.unwrap();
+            }
+            _ => {
+                crashed += 1;
+                tokio::task::block_in_place(|| server.crash());
+            }
+        }
+    }
+    println!(
+        "seed {seed}: {all} runs, {fault} faults ({cut} cuts, {crashed} crashes of the server), {:?}",
+        begun.elapsed()
+    );
+    judge(&person, &store, &workers, runs).await;
+}
+
+async fn judge(engine: &Engine, store: &PostgresStore, workers: &Workers, runs: u64) {
+    // The last start of each node, and how often it has ended.
+    let mut last: HashMap<(String, String), (u128, u32)> = HashMap::new();
+    for line in std::fs::read_to_string(&workers.ledger).unwrap().lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        let [what, micros, run, path] = words[..] else { panic!("{line}") };
+        let seen = last.entry((run.to_owned(), path.to_owned())).or_default();
+        if what == "start" { seen.0 = micros.parse().unwrap() } else { seen.1 += 1 }
+    }
+    let mut judged = 0;
+    for (at, n) in (0..WORKERS).flat_map(|at| (0..runs).map(move |n| (at, n))) {
+        for (id, expected) in [(format!("w{at}-batch-{n}"), of_batch(n)), (format!("w{at}-approval-{n}"), n + 13)] {
+            let run = engine.get_run(&id).await.unwrap().expect("it was started");
+            assert_eq!(run.result().await.unwrap(), graphweft::json!(expected), "{id}");
+            let header = store.header(&id).await.unwrap().unwrap();
+            let records = store.read(header.key, 0, usize::MAX).await.unwrap();
+            assert_eq!(records.len() as u64, header.records);
+            for stored in records {
+                let EventKind::NodeCompleted { .. } = stored.record.kind else { continue };
+                let Some((started, ended)) = last.get(&(id.clone(), stored.record.path.clone())) else { continue };
+                judged += 1;
+                let recorded = stored.time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros() + 1000;
+                assert!(*started <= recorded, "{id}: {} began again after its record", stored.record.path);
+                assert!(*ended > 0, "{id}: {} is recorded and has not ended", stored.record.path);
+            }
+        }
+    }
+    assert!(u64::from(judged as u32) > runs, "the ledger knows the paths");
+}

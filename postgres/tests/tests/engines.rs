@@ -1,0 +1,161 @@
+//! Several engines over one database.
+
+use std::time::{Duration, SystemTime};
+
+use graphweft::prelude::*;
+use graphweft::store::{NewRun, RunQuery, Store, StoreError};
+use graphweft::{QuestionFilter, json};
+use graphweft_postgres::PostgresStore;
+use graphweft_postgres_tests::{builder, client, fresh_schema, server, store};
+
+#[node]
+async fn review(ctx: &Context) -> bool {
+    ctx.ask("approve", "Ship it?").await
+}
+#[node]
+async fn add(n: u64) -> u64 {
+    n + 1
+}
+
+workflow! { pub publish(()) -> bool { START => review; review => END; } }
+workflow! { pub plus(u64) -> u64 { START => add; add => END; } }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_reaches_the_engine_that_drives_the_run() {
+    let schema = fresh_schema();
+    let engine = async || {
+        let store = builder(&schema).connect().await.unwrap();
+        Engine::builder().store(store).register::<publish>().build().unwrap()
+    };
+    let (here, there) = (engine().await, engine().await);
+    let run = here.start::<publish>(()).id("poem").await.unwrap();
+    let Outcome::Waiting { .. } = run.outcome().await.unwrap() else { panic!("it asks") };
+    let asked = there.questions(QuestionFilter::default()).await.unwrap();
+    assert_eq!((asked.len(), &*asked[0].run), (1, "poem"));
+    there.answer("poem", &asked[0].question.id, true).await.unwrap();
+    assert!(run.result().await.unwrap());
+    let again = there.answer("poem", &asked[0].question.id, true).await.unwrap_err();
+    assert!(again.to_string().contains("answered"), "{again}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_engine_goes_on_with_what_the_first_one_leaves() {
+    let schema = fresh_schema();
+    let first =
+        Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<publish>().build().unwrap();
+    first.start::<publish>(()).id("poem").await.unwrap().outcome().await.unwrap();
+    first.shutdown().await;
+    drop(first);
+
+    let second =
+        Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<publish>().build().unwrap();
+    second.recover().await.unwrap();
+    let asked = second.questions(QuestionFilter::default()).await.unwrap().remove(0);
+    second.answer("poem", &asked.question.id, false).await.unwrap();
+    let run = second.get_run_of::<publish>("poem").await.unwrap().expect("it is there");
+    assert!(!run.result().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_are_recorded_and_found_by_any_engine() {
+    let schema = fresh_schema();
+    let engine = Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<plus>().build().unwrap();
+    for n in 0..20u64 {
+        assert_eq!(engine.start::<plus>(n).tag("kind", "odd").await.unwrap().result().await.unwrap(), n + 1);
+    }
+    let other = builder(&schema).connect().await.unwrap();
+    assert_eq!(other.count(RunQuery::default()).await.unwrap(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schemas_know_nothing_of_each_other() {
+    let (one, other) = (store().await, store().await);
+    let new = |id: &str| NewRun::new(id, "pay", (1, json!({})).into(), SystemTime::now());
+    one.create(new("order-7")).await.unwrap();
+    assert_eq!(other.count(RunQuery::default()).await.unwrap(), 0);
+    // Owners of both have the same numbers, and neither waits for the other's lock.
+    let (first, second) = (one.join(Vec::new()).await.unwrap(), other.join(Vec::new()).await.unwrap());
+    assert_eq!(first, second);
+    one.leave(first).await;
+    assert!(other.is_alive(second).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_whose_connection_ends_is_dead_soon_and_one_that_makes_another_lives() {
+    let schema = fresh_schema();
+    let (mine, other) = (builder(&schema).connect().await.unwrap(), builder(&schema).connect().await.unwrap());
+    let owner = mine.join(vec!["pay".to_owned()]).await.unwrap();
+    let client = client(&schema).await;
+    let cut =
+        "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2 and objid <> 0
+        and classid = owner_locks()::oid";
+    client.batch_execute(cut).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(other.is_alive(owner).await.unwrap(), "it has made another connection");
+    drop(mine);
+    while other.is_alive(owner).await.unwrap() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_the_database_cannot_hold_is_refused_by_name() {
+    let store = store().await;
+    let error = store.create(NewRun::new("a\0b", "pay", (1, json!({})).into(), SystemTime::now())).await.unwrap_err();
+    assert!(error.to_string().starts_with(r#"the id of a run "a\0b" has the character U+0000"#), "{error}");
+    assert_eq!(store.header("a\0b").await, Ok(None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_reached_is_said_with_its_address() {
+    let error = PostgresStore::connect("nonsense").await.unwrap_err();
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+    let error = PostgresStore::connect("host=/nowhere user=me dbname=mine").await.unwrap_err();
+    assert!(error.to_string().contains("`/nowhere:5432`, database `mine`, cannot be reached"), "{error}");
+    let error = PostgresStore::connect(&format!("{} dbname=missing", server().replace("dbname=postgres", ""))).await;
+    assert!(error.unwrap_err().to_string().contains("database \"missing\" does not exist"));
+}
+
+#[test]
+fn a_runtime_without_sockets_is_said() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let error = runtime.block_on(PostgresStore::connect(&server())).unwrap_err();
+    assert!(matches!(&error, StoreError::Other { message } if message.contains("enable_all()")), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_format_and_a_changed_row_are_errors() {
+    let schema = fresh_schema();
+    let engine = Engine::builder().store(builder(&schema).connect().await.unwrap()).register::<plus>().build().unwrap();
+    engine.start::<plus>(1).id("order-7").await.unwrap().result().await.unwrap();
+    let client = client(&schema).await;
+    client.batch_execute("update journal set body = replace(body, 'plus', 'pluz')").await.unwrap();
+    let store = builder(&schema).connect().await.unwrap();
+    let header = store.header("order-7").await.unwrap().unwrap();
+    let error = store.read(header.key, 0, 10).await.unwrap_err();
+    assert!(matches!(&error, StoreError::BadRecord { run, seq: 0, .. } if run == "order-7"), "{error}");
+
+    client.batch_execute("update meta set format = 99").await.unwrap();
+    let error = builder(&schema).connect().await.unwrap_err();
+    assert!(error.to_string().contains("has format 99"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_was_restored_elsewhere_goes_on_with_its_feed() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let new = |id: &str| NewRun::new(id, "pay", (1, json!({})).into(), SystemTime::now());
+    store.create(new("before")).await.unwrap();
+    // As if it came from a server that has made more transactions.
+    let client = client(&schema).await;
+    client.batch_execute("update meta set deleted_place = place(1000000 << 16)").await.unwrap();
+    let end = builder(&schema).connect().await.unwrap().feed_end().await.unwrap();
+    let restored = builder(&schema).connect().await.unwrap();
+    let mut run = new("after");
+    run.records = vec![graphweft::store::Record::new("pay", EventKind::CancelRequested)];
+    restored.create(run).await.unwrap();
+    let mut query = graphweft::store::FeedQuery::default();
+    query.after = end;
+    let page = restored.feed(query).await.unwrap();
+    assert_eq!(page.records.iter().map(|record| &*record.id).collect::<Vec<_>>(), ["after"]);
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Starts PostgreSQL on a socket in a directory of its own, runs a command with GRAPHWEFT_POSTGRES set to its address, and stops it
+# again. Without a command: runs the tests. The server is that of the system (Debian: `postgresql`).
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${GRAPHWEFT_POSTGRES_BIN:-}
+if [ -z "$bin" ]; then
+    for candidate in /usr/lib/postgresql/*/bin; do [ ! -x "$candidate/initdb" ] || bin=$candidate; done
+fi
+if [ -z "$bin" ] && command -v initdb >/dev/null; then bin=$(dirname "$(command -v initdb)"); fi
+[ -n "$bin" ] || { echo "PostgreSQL is not there: apt-get install postgresql, or set GRAPHWEFT_POSTGRES_BIN" >&2; exit 1; }
+
+folder=$(mktemp -d)
+# It does not run as root.
+as=()
+if [ "$(id -u)" = 0 ]; then
+    as=(setpriv --reuid postgres --regid postgres --clear-groups)
+    chown postgres "$folder"
+fi
+chmod 711 "$folder"
+server=
+stop() {
+    [ -z "$server" ] || { kill -INT "$server" && wait "$server"; } 2>/dev/null || true
+    rm -rf "$folder"
+}
+trap stop EXIT
+"${as[@]}" "$bin/initdb" --pgdata "$folder/data" --username graphweft --auth trust --no-sync --no-locale --encoding UTF8 \
+    >"$folder/initdb.log" || { cat "$folder/initdb.log" >&2; exit 1; }
+"${as[@]}" "$bin/postgres" -D "$folder/data" -c listen_addresses= -c unix_socket_directories="$folder" \
+    -c max_connections=300 -c fsync="${GRAPHWEFT_POSTGRES_FSYNC:-off}" >"$folder/log" 2>&1 &
+server=$!
+for _ in $(seq 300); do
+    "$bin/pg_isready" --quiet --host "$folder" && break
+    kill -0 "$server" 2>/dev/null || { cat "$folder/log" >&2; exit 1; }
+    sleep 0.1
+done
+export GRAPHWEFT_POSTGRES_BIN=$bin
+export GRAPHWEFT_POSTGRES="host=$folder user=graphweft dbname=postgres"
+
+if [ $# -gt 0 ]; then
+    "$@"
+else
+    cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-postgres-tests --features server
+    cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-cli --features postgres --test postgres
+fi
