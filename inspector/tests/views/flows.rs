@@ -112,6 +112,24 @@ workflow! {
     pub(crate) asking(u32) -> u32 { START => ask => double; }
 }
 
+workflow! {
+    pub(crate) asks_between(u32) -> u32 {
+        START => small => <ok: ask, err: explain>;
+        ask => small_again => <ok: double, err: explain_again>;
+        let small_again = small();
+        let explain_again = explain();
+    }
+}
+
+#[node]
+async fn call_asks(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<asks_between>(n).await.map_err(|error| error.to_string())
+}
+
+workflow! {
+    pub(crate) asking_inside(u32) -> u32 { START => call_asks => double; }
+}
+
 pub(crate) const PAID: Signal<u32> = Signal::new("paid");
 
 #[node]

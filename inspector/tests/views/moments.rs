@@ -2,6 +2,7 @@
 
 use graphweft::prelude::*;
 use graphweft::{Event, Workflow};
+use graphweft_inspector::view::State;
 
 use crate::flows::*;
 use crate::read::Read;
@@ -253,11 +254,11 @@ async fn the_derived_events_of_children_are_the_same_later_as_at_once() {
         let mut events = run.events();
         let mut at_once = Vec::new();
         while let Some(event) = events.next().await {
-            at_once.extend(event.derived.then(|| (event.path, event.kind)));
+            at_once.extend(event.derived.then_some((event.path, event.kind)));
         }
         let mut later = Vec::new();
         for event in engine.history(run.id()).await.unwrap().unwrap() {
-            later.extend(event.derived.then(|| (event.path, event.kind)));
+            later.extend(event.derived.then_some((event.path, event.kind)));
         }
         let sorted = |mut all: Vec<(String, EventKind)>| {
             all.sort_by(|one, other| one.0.cmp(&other.0));
@@ -267,4 +268,26 @@ async fn the_derived_events_of_children_are_the_same_later_as_at_once() {
         inside += later.iter().filter(|(path, _)| path.matches('/').count() > 1).count();
     }
     assert!(inside >= 8, "{inside} inside of children");
+}
+
+/// The child is not recorded to begin again in the other process.
+#[tokio::test(start_paused = true)]
+async fn what_is_skipped_in_a_child_that_was_resumed_is_known() {
+    let store = graphweft::store::MemoryStore::new();
+    let engine = builder().store(store.clone()).build().unwrap();
+    engine.start::<asking_inside>(2).id("resumed").await.unwrap().outcome().await.unwrap();
+    engine.shutdown().await;
+    let engine = builder().store(store).build().unwrap();
+    engine.recover().await.unwrap();
+    engine.answer("resumed", "approve", true).await.unwrap();
+    let run = engine.get_run_of::<asking_inside>("resumed").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), 8);
+    let history = History::of::<asking_inside>(&engine, "resumed").await;
+    let skipped = history.events.iter().filter(|event| event.kind == EventKind::NodeSkipped);
+    let child = "asking_inside/call_asks/asks_between";
+    assert_eq!(
+        skipped.map(|event| event.path.clone()).collect::<Vec<_>>(),
+        [format!("{child}/explain"), format!("{child}/explain_again")]
+    );
+    assert_eq!(history.view().state_of(&format!("{child}/explain_again")), State::Skipped);
 }
