@@ -120,14 +120,19 @@ pub(crate) struct List {
     #[arg(long)]
     pub(crate) workflow: Vec<String>,
     /// With this tag, `key=value`; may be repeated.
-    #[arg(long)]
-    pub(crate) tag: Vec<String>,
+    #[arg(long, value_parser = tag)]
+    pub(crate) tag: Vec<(String, String)>,
     /// Whose ids begin with this.
     #[arg(long, default_value = "")]
     pub(crate) id_prefix: String,
     /// How many.
     #[arg(long, default_value_t = 20)]
     pub(crate) limit: usize,
+}
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write `key=value`")?;
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 #[derive(Debug, Args)]
@@ -150,6 +155,9 @@ pub(crate) struct Show {
     /// `tail --json`.
     #[arg(long)]
     pub(crate) long: bool,
+    /// Print the input and the output of everything in the run. The inputs of nodes need the code of the workflow.
+    #[arg(long)]
+    pub(crate) values: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! The commands that are short.
 
-use graphweft::{AnswerError, Engine, Graph as RunGraph, RunError, RunFilter, RunStatus};
+use graphweft::{AnswerError, Engine, Graph as RunGraph, RetryError, RunError, RunFilter, RunStatus};
 use graphweft_inspector::Inspector;
 use serde_json::{Value, json};
 
@@ -68,7 +68,13 @@ async fn retry(engine: &Engine, asked: Retry, output: Output) -> Result<Ended, C
     for path in asked.from {
         retry = retry.from_node(path);
     }
-    let run = retry.await?;
+    let run = retry.await.map_err(|error| match error {
+        // One that has failed needs no workflow: its retry is requested.
+        RetryError::Run(RunError::NotRegistered { .. }) if has_no_code(engine) => {
+            CliError::NotFailed { run: asked.run }
+        }
+        error => error.into(),
+    })?;
     if !engine.workflows().any(|name| name == run.workflow()) {
         let text = format!("a retry of `{}` is requested", run.id());
         return done(output, &text, &json!({ "run": run.id(), "requested": true }));
@@ -159,7 +165,8 @@ async fn signal(engine: &Engine, asked: Signal, output: Output) -> Result<Ended,
 async fn ui(engine: &Engine, asked: Ui, output: Output) -> Result<Ended, CliError> {
     let inspector = Inspector::new(engine.clone());
     let inspector = if asked.read_only { inspector.read_only() } else { inspector };
-    let serving = inspector.bind(asked.port).await.map_err(CliError::Serve)?;
+    let port = asked.port;
+    let serving = inspector.bind(port).await.map_err(|source| CliError::Bind { port, source })?;
     let printed = print::done(output, &serving.url(), &json!({ "url": serving.url(), "read_only": asked.read_only }));
     serving.until(async { _ = tokio::signal::ctrl_c().await }).await.map_err(CliError::Serve)?;
     Ended::Done.having_printed(printed)

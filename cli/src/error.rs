@@ -23,6 +23,8 @@ pub(crate) enum CliError {
         "this `graphweft` reads files only; `cargo install graphweft-cli --features postgres` makes one for PostgreSQL"
     )]
     NoPostgres,
+    #[error("`{}` is an empty file, and no database of runs", path.display())]
+    EmptyStore { path: PathBuf },
     #[error("there is no run `{run}`; `list` shows those that there are")]
     UnknownRun { run: String },
     #[error("workflow `{workflow}` is neither registered nor the workflow of a stored run")]
@@ -44,10 +46,10 @@ pub(crate) enum CliError {
          and answer again"
     )]
     NoProcess { workflow: String },
+    #[error("run `{run}` has not ended; wait for it, or cancel it first")]
+    NotFailed { run: String },
     #[error("run `{run}` has already ended: {}; nothing was cancelled", word(*.status))]
     RunOver { run: String, status: RunStatus },
-    #[error("`{text}` is not a tag: write `key=value`")]
-    NotATag { text: String },
     #[error(transparent)]
     Answer(#[from] AnswerError),
     #[error(transparent)]
@@ -66,6 +68,8 @@ pub(crate) enum CliError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Build(#[from] BuildError),
+    #[error("cannot serve at port {port} of 127.0.0.1: {source}; choose another with `--port`, 0 for any")]
+    Bind { port: u16, source: io::Error },
     #[error("cannot serve: {0}")]
     Serve(io::Error),
     #[error("the output cannot be written: {0}")]
@@ -95,7 +99,7 @@ impl CliError {
             CliError::Delete(error) => error.clone().into(),
             CliError::Run(error) => error.clone().into(),
             CliError::Store(error) => error.clone().into(),
-            CliError::NoStore { .. } => return ("no_store", None),
+            CliError::NoStore { .. } | CliError::EmptyStore { .. } => return ("no_store", None),
             #[cfg(not(feature = "postgres"))]
             CliError::NoPostgres => return ("no_store", None),
             CliError::UnknownRun { .. } => return ("unknown_run", None),
@@ -105,10 +109,10 @@ impl CliError {
             CliError::NoWorkflows => return ("not_registered", None),
             CliError::NeedsCode { .. } | CliError::NoProcess { .. } => return ("not_registered", None),
             CliError::NotJson { .. } => return ("invalid_json", None),
-            CliError::NotATag { .. } => return ("invalid_tag", None),
+            CliError::NotFailed { .. } => return ("not_failed", None),
             CliError::RunOver { .. } => return ("run_over", None),
             CliError::Build(_) => return ("build_failed", None),
-            CliError::Serve(_) => return ("not_served", None),
+            CliError::Bind { .. } | CliError::Serve(_) => return ("not_served", None),
             CliError::Output(_) | CliError::DoneUnwritten { .. } => return ("output_failed", None),
         };
         (problem.code, problem.field)

@@ -157,6 +157,10 @@ async fn in_file(alone: Alone) -> Result<Ended, CliError> {
     if !path.exists() {
         return Err(CliError::NoStore { path: path.to_owned() });
     }
+    // It would become a store, also by a command that only reads.
+    if path.metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
+        return Err(CliError::EmptyStore { path: path.to_owned() });
+    }
     let store = open(path, &mut command, alone.output).await?;
     in_store(store, command, alone.output).await
 }

@@ -15,8 +15,7 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
     let mut filter = RunFilter::default().id_prefix(asked.id_prefix).limit(asked.limit);
     filter.status = asked.status.into_iter().map(Into::into).collect();
     filter.workflow = asked.workflow;
-    for text in asked.tag {
-        let Some((key, value)) = text.split_once('=') else { return Err(CliError::NotATag { text }) };
+    for (key, value) in asked.tag {
         filter = filter.tag(key, value);
     }
     let runs = engine.list_runs(filter).await?;

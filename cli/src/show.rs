@@ -2,6 +2,7 @@
 
 mod bars;
 mod tree;
+mod values;
 
 use graphweft::Engine;
 use graphweft_inspector::view::{Conversations, RunView, State, What};
@@ -13,6 +14,7 @@ use crate::error::{CliError, Ended};
 use crate::print;
 use crate::status::word;
 use crate::times::duration;
+use values::Values;
 
 /// How many characters of each text of a conversation are printed.
 const SAID: usize = 300;
@@ -23,23 +25,29 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     let graphs = engine.run_graph(run.id()).await?;
     let mut view = RunView::new(run.workflow(), graphs.as_ref());
     let mut conversations = Conversations::default();
-    for event in engine.history(run.id()).await?.ok_or_else(unknown)? {
-        if asked.at.is_some_and(|at| event.seq > at) {
-            continue;
-        }
-        if let Some(hash) = view.missing_graph(&event)
+    let at = asked.at.unwrap_or(u64::MAX);
+    let events = engine.history(run.id()).await?.ok_or_else(unknown)?;
+    for event in events.iter().filter(|event| event.seq <= at) {
+        if let Some(hash) = view.missing_graph(event)
             && let Some(graphs) = engine.stored_graph(hash).await?
         {
             view.add_graph(hash, &graphs);
         }
-        view.apply(&event);
-        conversations.apply(&event);
+        view.apply(event);
+        conversations.apply(event);
     }
+    let values = match asked.values {
+        true => Some(Values::of(&run, &events, at).await?),
+        false => None,
+    };
     let ended = view.status().map_or(Ended::Done, Ended::of);
     let part = view.part(None);
     if output.json {
         let info = run.info().await?;
-        let all = json!({ "run": info, "view": part, "conversations": conversations.all() });
+        let mut all = json!({ "run": info, "view": part, "conversations": conversations.all() });
+        if let Some(values) = values {
+            all["values"] = values.json();
+        }
         return ended.having_printed(print::json(&all));
     }
     let status = part.status.map(word).unwrap_or_default();
@@ -47,9 +55,14 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     let took = times.last().zip(times.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
     let took = duration(std::time::Duration::from_millis(took));
     let head = format!("{} of {}: {status} after {took}, {} events", run.id(), run.workflow(), times.len());
-    let rows = tree::rows(&part).into_iter().map(|row| {
+    let most = if asked.long { usize::MAX } else { SAID };
+    let of_run = values.iter().flat_map(|values| values.lines(run.workflow(), most)).map(|line| format!("  {line}"));
+    let rows = tree::rows(&part).into_iter().flat_map(|row| {
         let bar = bars::bar(&row, &times, usize::from(asked.bars));
-        format!("{:<48} {:<19} {bar}", row.label, row.state).trim_end().to_owned()
+        let line = format!("{:<48} {:<19} {bar}", row.label, row.state).trim_end().to_owned();
+        let below = values.iter().flat_map(|values| values.lines(&row.path, most));
+        let below = below.map(|line| format!("{}  {line}", row.lead)).collect::<Vec<_>>();
+        std::iter::once(line).chain(below)
     });
     let details = part.details.iter().flat_map(|detail| {
         let said = match &detail.what {
@@ -63,10 +76,10 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
         };
         said.iter().flat_map(|said| said.lines()).map(str::to_owned).collect::<Vec<_>>()
     });
-    let most = if asked.long { usize::MAX } else { SAID };
     let said = conversations.all();
     let said = said.iter().flat_map(|one| std::iter::once(String::new()).chain(conversation::lines(one, most)));
-    let mut lines = [head].into_iter().chain(rows).chain(details).chain(said);
+    let unknown = values.iter().flat_map(Values::unknown);
+    let mut lines = [head].into_iter().chain(of_run).chain(rows).chain(unknown).chain(details).chain(said);
     ended.having_printed(lines.try_for_each(|line| print::line(&line)))
 }
 

@@ -115,6 +115,12 @@ fn a_program_with_both_versions_says_which_runs_fit_which(file: &Path) {
     assert_eq!(runs, [(&newest, &serde_json::json!([])), (&earlier, &serde_json::json!(["refund-2", "refund-1"]))]);
 }
 
+fn a_program_with_the_code_knows_the_inputs_of_nodes(file: &Path) {
+    let shown = ran(file, &[], &["show", "payout-1", "--values", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["values"]["payout/pay"], serde_json::json!({ "input": 7 }));
+}
+
 fn a_retry_is_waited_for(file: &Path) {
     let again = ran(file, &[], &["retry", "payout-1"]);
     assert_eq!((again.code, again.out.as_str()), (Some(0), "`payout-1` was retried\n"), "{}", again.err);
@@ -156,6 +162,7 @@ fn main() -> ExitCode {
     every_run_can_be_resumed_by_the_program_that_has_started_it(&file);
     a_version_that_does_not_fit_says_which_runs_and_why(&file);
     a_program_with_both_versions_says_which_runs_fit_which(&file);
+    a_program_with_the_code_knows_the_inputs_of_nodes(&file);
     a_retry_is_waited_for(&file);
     a_fork_says_its_id_before_it_is_waited_for(&file);
     completions_have_the_name_of_the_program(&file);

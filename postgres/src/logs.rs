@@ -2,9 +2,9 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use graphweft::store::{LogAppended, LogEntry, LogStore, NewLogEntry, StoreError};
+use graphweft::store::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry, StoreError};
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{Object, Transaction};
 
 use crate::connections::Connections;
 use crate::numbers::{from_integer, from_millis, text, to_integer, to_millis};
@@ -20,13 +20,7 @@ async fn append(mut client: Object, entry: &NewLogEntry) -> Result<LogAppended, 
     let body = entry.value.to_string();
     let time = to_millis(entry.time);
     let step = client.transaction().await?;
-    // One entry after another, so that positions become visible in their order.
-    let lock = step
-        .prepare_cached(
-            "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1, $2::integer::bigint))",
-        )
-        .await?;
-    step.execute(&lock, &[&log, &LOCKS]).await?;
+    lock(&step, log).await?;
     let look = step
         .prepare_cached(
             "select (select pos from logs where log = $1 and key = $2), coalesce((select max(pos) from logs where log = $1), 0)",
@@ -47,6 +41,31 @@ async fn append(mut client: Object, entry: &NewLogEntry) -> Result<LogAppended, 
     let position = from_integer(added.try_get(0)?);
     step.commit().await?;
     Ok(LogAppended::Added { position })
+}
+
+/// Until the transaction ends, no other one adds to the log or trims it, so that positions become visible in their order.
+async fn lock(step: &Transaction<'_>, log: &str) -> Result<(), Trouble> {
+    let lock = "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1, $2::integer::bigint))";
+    let lock = step.prepare_cached(lock).await?;
+    step.execute(&lock, &[&log, &LOCKS]).await?;
+    Ok(())
+}
+
+async fn trim(mut client: Object, trim: &LogTrim) -> Result<bool, Trouble> {
+    let (log, until) = (text("the name of a log", &trim.log)?, to_integer(trim.until));
+    let keep: Vec<i64> = trim.keep.iter().map(|position| to_integer(*position)).collect();
+    let step = client.transaction().await?;
+    lock(&step, log).await?;
+    let look = step.prepare_cached("select key, time from logs where log = $1 and pos = $2").await?;
+    let Some(last) = step.query_opt(&look, &[&log, &until]).await? else { return Ok(false) };
+    let (key, time): (&str, i64) = (last.try_get(0)?, last.try_get(1)?);
+    let body = trim.value.to_string();
+    let update = step.prepare_cached("update logs set body = $3, checksum = $4 where log = $1 and pos = $2").await?;
+    step.execute(&update, &[&log, &until, &body, &checksum(log, key, time, &body)]).await?;
+    let remove = step.prepare_cached("delete from logs where log = $1 and pos < $2 and pos <> all($3)").await?;
+    step.execute(&remove, &[&log, &until, &keep]).await?;
+    step.commit().await?;
+    Ok(true)
 }
 
 async fn read(client: &Object, log: &str, after: u64, until: u64) -> Result<Vec<LogEntry>, Trouble> {
@@ -112,6 +131,10 @@ impl LogStore for Logs {
             self.0.with(|client| async move { list(&client, prefix).await }).await
         };
         list.boxed()
+    }
+
+    fn trim(&self, wanted: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move { self.0.with(|client| trim(client, &wanted)).await }.boxed()
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {

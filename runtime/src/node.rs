@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::fault::Failure;
 use crate::field::{Unreadable, at_field};
 use crate::node_facts::NodeFacts;
-use crate::node_info::NodeInfo;
+use crate::node_info::{AnyGraph, NodeInfo};
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::state::StateFacts;
@@ -386,8 +386,14 @@ impl NodeInfo {
                 None => make().uses(),
             }),
             is_workflow: N::nested().is_some(),
+            called: definition_of::<N>,
         }
     }
+}
+
+fn definition_of<N: Node>() -> Option<AnyGraph> {
+    let inside: &'static Arc<Definition> = N::nested()?();
+    Some(Arc::<Definition>::clone(inside))
 }
 
 /// The name of a node that is called by its type.

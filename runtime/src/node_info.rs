@@ -1,6 +1,6 @@
 //! What others need to know of a node.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -48,7 +48,12 @@ pub struct NodeInfo {
     /// Made when it is asked for: two agents may be tools of each other.
     pub(crate) uses: Arc<dyn Fn() -> Vec<NodeInfo> + Send + Sync>,
     pub(crate) is_workflow: bool,
+    /// The definition of a workflow that is called.
+    pub(crate) called: fn() -> Option<AnyGraph>,
 }
+
+/// The definition of a workflow, which is on a higher floor.
+pub(crate) type AnyGraph = Arc<dyn Any + Send + Sync>;
 
 impl NodeInfo {
     /// Its name in paths.

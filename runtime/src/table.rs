@@ -310,6 +310,7 @@ impl Entry {
             type_id: self.type_id,
             resources: self.resources.clone(),
             is_workflow: inside.is_some(),
+            called: || None,
             uses: Arc::new(move || match (&inside, &node) {
                 (Some(inside), _) => inside.infos(),
                 (None, Some(node)) => node.uses(),

@@ -54,7 +54,7 @@ mod tests {
 
     fn row(moves: &[(u64, State)]) -> Row {
         let moves = moves.iter().map(|(seq, state)| (*seq, *state, 1)).collect();
-        Row { label: String::new(), state: String::new(), moves }
+        Row { label: String::new(), lead: String::new(), path: String::new(), state: String::new(), moves }
     }
 
     #[test]

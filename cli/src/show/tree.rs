@@ -8,6 +8,10 @@ use graphweft_inspector::view::{KINDS, Kind, State, ViewPart, What};
 pub(super) struct Row {
     /// Its name behind lines that lead to what it is in.
     pub(super) label: String,
+    /// The lines below it.
+    pub(super) lead: String,
+    /// Its path; empty for the line of several.
+    pub(super) path: String,
     /// Its state in words, with the attempt; for `[..]` with how many items of all are completed.
     pub(super) state: String,
     /// Its states with the numbers of the events.
@@ -47,6 +51,8 @@ pub(super) fn rows(part: &ViewPart) -> Vec<Row> {
                     let more = shown_in[each] - ITEMS;
                     rows.push(Row {
                         label: format!("{lead}{branch}{more} more"),
+                        lead: String::new(),
+                        path: String::new(),
                         state: String::new(),
                         moves: Vec::new(),
                     });
@@ -64,8 +70,10 @@ pub(super) fn rows(part: &ViewPart) -> Vec<Row> {
             Some((completed, all)) => format!("{state} {completed}/{all}"),
             None => state,
         };
-        rows.push(Row { label: format!("{lead}{branch}{}", name(path)), state, moves });
-        push(&mut left, thing, &format!("{lead}{}", if is_last { "   " } else { "│  " }));
+        let inner = format!("{lead}{}", if is_last { "   " } else { "│  " });
+        push(&mut left, thing, &inner);
+        let label = format!("{lead}{branch}{}", name(path));
+        rows.push(Row { label, lead: inner, path: path.clone(), state, moves });
     }
     rows
 }

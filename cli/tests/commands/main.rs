@@ -175,6 +175,26 @@ async fn a_run_is_shown_as_a_tree_and_its_code_says_how_it_is() {
     assert_eq!((&json["run"]["status"], &json["view"]["status"]), (&"waiting".into(), &"waiting".into()));
 }
 
+/// Without the code of the workflow only what is recorded is known: the input of the run, and all outputs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_shown_with_its_values() {
+    let runs = runs().await;
+    let done = runs.ran(&["show", "done", "--bars", "0", "--values"]).await;
+    let lines: Vec<String> =
+        done.out.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let unknown = "inputs are not known: this program does not have the code of workflow `refund`";
+    let check = ["├─ check completed", "│ output 7", "├─ decline skipped", "└─ pay completed"];
+    assert_eq!(lines[..2], ["input 7", "output \"paid 7\""]);
+    assert_eq!(lines[2..6], check);
+    assert_eq!(lines[6..], ["output \"paid 7\"", unknown]);
+    let json = Runs::json(&runs.ran(&["show", "done", "--values", "--json"]).await);
+    assert_eq!(json["values"]["refund/pay"]["output"], "paid 7");
+    assert!(json["values"]["refund/pay"]["input_unknown"].as_str().unwrap().contains("`refund`"), "{json}");
+    let before = Runs::json(&runs.ran(&["show", "done", "--values", "--json", "--at", "2"]).await);
+    assert_eq!(before["values"]["refund/check"]["output"], 7);
+    assert!(before["values"].get("refund/pay").is_none(), "{before}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_printed_and_followed() {
     let runs = runs().await;
@@ -330,13 +350,26 @@ async fn what_is_wrong_is_said() {
         (1, "error: there is no run `nothing`; `list` shows those that there are\n")
     );
     assert_eq!(runs.ran(&["graph", "nothing"]).await.code, 1);
-    assert_eq!(runs.ran(&["list", "--tag", "acme"]).await.code, 1);
+    assert_eq!(runs.ran(&["list", "--tag", "acme"]).await.code, 2);
+    let under_way = runs.ran(&["retry", "waits"]).await;
+    assert_eq!((under_way.code, under_way.out.as_str()), (1, ""));
+    assert!(under_way.err.starts_with("error: run `waits` has not ended"), "{}", under_way.err);
     assert_eq!(runs.ran(&["list", "--status", "done"]).await.code, 2);
     assert_eq!(runs.ran(&["what"]).await.code, 2);
     assert_eq!(runs.ran(&["--help"]).await.code, 0);
     let misspelt = Command::new(env!("CARGO_BIN_EXE_graphweft")).args(["--store", "none.db", "list"]).output().unwrap();
     assert_eq!(misspelt.status.code(), Some(1));
     assert!(!Path::new("none.db").exists(), "no store is made by a look at it");
+    let empty = runs.file.with_file_name("empty.db");
+    std::fs::write(&empty, "").unwrap();
+    let looked = Command::new(env!("CARGO_BIN_EXE_graphweft")).arg("--store").arg(&empty).arg("list").output().unwrap();
+    assert_eq!((looked.status.code(), std::fs::metadata(&empty).unwrap().len()), (Some(1), 0));
+    assert!(String::from_utf8_lossy(&looked.stderr).contains("is an empty file"));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let second = runs.ran(&["ui", "--port", &port]).await;
+    assert_eq!(second.code, 1);
+    assert!(second.err.contains(&port) && second.err.contains("choose another with `--port`"), "{}", second.err);
 }
 
 /// The server says where it is, and ends with its process.

@@ -129,7 +129,7 @@ async fn an_error_is_json_on_standard_error_with_a_code_for_programs() {
         (&["delete", "waits"], (1, "not_over")),
         (&["fork", "nothing"], (1, "unknown_run")),
         (&["graph", "nothing"], (1, "unknown_workflow")),
-        (&["list", "--tag", "acme"], (1, "invalid_tag")),
+        (&["list", "--tag", "acme"], (2, "usage")),
         (&["check"], (1, "not_registered")),
         (&["list", "--status", "done"], (2, "usage")),
     ] {

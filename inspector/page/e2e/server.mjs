@@ -5,13 +5,14 @@ import { fileURLToPath } from 'node:url';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The path of the program. */
-export async function build() {
+/** The path of the program, as it is built for `debug` or `release`. */
+export async function build(profile = 'debug') {
   const target = process.env.CARGO_TARGET_DIR ?? here('../../../target');
-  const cargo = spawn('cargo', ['build', '--locked', '--manifest-path', here('server/Cargo.toml')], { stdio: 'inherit' });
+  const how = profile === 'release' ? ['--release'] : [];
+  const cargo = spawn('cargo', ['build', '--locked', ...how, '--manifest-path', here('server/Cargo.toml')], { stdio: 'inherit' });
   const [code] = await once(cargo, 'exit');
   if (code !== 0) throw new Error(`cargo build ended with ${code}`);
-  return `${target}/debug/page-server`;
+  return `${target}/${profile}/page-server`;
 }
 
 /** Starts it over a store; on port 0 it takes a free one. */

@@ -216,6 +216,14 @@ describe('bars', () => {
     expect(text?.value).toBe('1.5 s · 2 attempts');
   });
 
+  it('have the text that finds no room beside them in a colour that is seen there', () => {
+    const ending = (state: 'running' | 'waiting' | 'sleeping') => {
+      const view = addPart(emptyView(), part({ times: [0, 1000], things: [RUN, ['w/q', 'question', 0, -1, -1, 0]], moves: [[1, 0, state, 0], [1, 1, 'completed', 0]] }));
+      return barsOf(rowsOf(view, new Map())[0]!, at(view, 1), timeScale(view.times, 1000), 400).text;
+    };
+    expect((['running', 'waiting', 'sleeping'] as const).map((state) => ending(state)?.place)).toEqual(['inside', 'pale', 'pale']);
+  });
+
   it('of `[..]` are one, whatever its items wait for', () => {
     const each = part({
       times: [0, 100, 200, 300, 400],

@@ -81,7 +81,7 @@ pub(super) async fn live(
     headers: HeaderMap,
     mut asked: Asked,
 ) -> Result<Response, Problem> {
-    let since = last_event_id(&headers).or(asked.one("since")?);
+    let since = last_event_id(&headers)?.or(asked.one("since")?);
     asked.end()?;
     let permit = inspected.permit()?;
     let run = runs::found(&inspected, &id).await?;
@@ -127,7 +127,7 @@ pub(super) async fn events(
     headers: HeaderMap,
     mut asked: Asked,
 ) -> Result<Response, Problem> {
-    let position = last_event_id(&headers).or(asked.one("after")?);
+    let position = last_event_id(&headers)?.or(asked.one("after")?);
     asked.end()?;
     let position = position.map(|text| text.parse::<EventPosition>()).transpose();
     let position = position.map_err(|error| Problem::parameter("after", error.to_string()))?;
@@ -177,7 +177,7 @@ pub(super) async fn changes(
 ) -> Result<Response, Problem> {
     let workflows = asked.list("workflow");
     let tags = filter::tags(&mut asked)?;
-    let after = last_event_id(&headers).or(asked.one("after")?);
+    let after = last_event_id(&headers)?.or(asked.one("after")?);
     asked.end()?;
     let from = match after.as_deref() {
         None => FeedFrom::Now,
@@ -211,9 +211,10 @@ pub(super) async fn changes(
     Ok(sent(changes, permit))
 }
 
-fn last_event_id(headers: &HeaderMap) -> Option<String> {
-    let id = headers.get("Last-Event-ID")?.to_str().ok()?;
-    Some(id.to_owned()).filter(|id| !id.is_empty())
+fn last_event_id(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(id) = headers.get("Last-Event-ID") else { return Ok(None) };
+    let id = id.to_str().map_err(|_| Problem::parameter("Last-Event-ID", "`Last-Event-ID` is no text"))?;
+    Ok(Some(id.to_owned()).filter(|id| !id.is_empty()))
 }
 
 /// A response of server-sent events that gives its permit back when it is over or its reader is gone.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use axum::Json;
 use axum::extract::State;
-use graphweft::{AfterFailure, Cause, Event, EventKind};
+use graphweft::{AfterFailure, Cause, Event, EventKind, RunError};
 use serde_json::Value;
 
 use super::runs;
@@ -57,6 +57,10 @@ pub(super) async fn values(
     if shows_last && values.input.is_none() {
         match run.input_of(&path).await {
             Ok(input) => values.input = input.map(|value| Given { value }),
+            Err(RunError::NotRegistered { workflow }) => {
+                let why = format!("this server does not have the code of workflow `{workflow}`");
+                values.input_unknown = Some(why);
+            }
             Err(error) => values.input_unknown = Some(error.to_string()),
         }
     }

@@ -95,6 +95,13 @@ impl From<AnswerError> for Problem {
             AnswerError::NotRegistered { .. } => Problem::new(CONFLICT, "not_registered", detail),
             // It is recorded. The API responds to it with the same status.
             AnswerError::Unread { .. } => Problem::new(StatusCode::ACCEPTED, "unread", detail),
+            AnswerError::Run(RunError::NotRegistered { workflow }) => {
+                let detail = format!(
+                    "no living process has workflow `{workflow}`, which checks the answer; start its program, so that it \
+                     resumes the run, and answer again"
+                );
+                Problem::new(CONFLICT, "not_registered", detail)
+            }
             AnswerError::Run(error) => error.clone().into(),
             AnswerError::Store(error) => error.clone().into(),
             _ => Problem::new(INTERNAL, "answer_failed", detail),
@@ -111,6 +118,13 @@ impl From<RetryError> for Problem {
             RetryError::UnknownPath { .. } => Problem::new(BAD, "unknown_path", detail).at("from_nodes"),
             RetryError::InsideChildWorkflow { .. } => {
                 Problem::new(BAD, "inside_child_workflow", detail).at("from_nodes")
+            }
+            // One that has failed needs no workflow: its retry is requested.
+            RetryError::Run(RunError::NotRegistered { workflow }) => {
+                let detail = format!(
+                    "the run has not ended; wait for it, or cancel it first. This server does not have workflow `{workflow}`"
+                );
+                Problem::new(CONFLICT, "not_failed", detail)
             }
             RetryError::Run(error) => error.clone().into(),
             RetryError::Store(error) => error.clone().into(),

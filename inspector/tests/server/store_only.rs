@@ -44,7 +44,10 @@ async fn what_is_stored_is_read_without_the_code() {
 
     let values = server.get("/api/runs/done/values?path=refund%2Fpay").await.ok();
     assert_eq!(values["output"]["value"], "paid 1");
-    assert!(values["input_unknown"].as_str().unwrap().contains("not registered"), "{values}");
+    assert!(
+        values["input_unknown"].as_str().unwrap().contains("does not have the code of workflow `refund`"),
+        "{values}"
+    );
     let of_run = server.get("/api/runs/done/values?path=refund").await.ok();
     assert_eq!(of_run["input"]["value"]["order"], "done");
     assert_eq!(server.get("/api/questions").await.ok()["questions"][0]["run"], "waits");
@@ -62,7 +65,10 @@ async fn what_needs_the_code_says_so() {
     assert_eq!(start.problem(404).0, "unknown_workflow");
     // No process lives that could read the answer.
     let answer = json!({"answer": {"fine": true, "reason": ""}});
-    assert_eq!(server.post("/api/runs/waits/answers/approve", answer).await.problem(409).0, "not_registered");
+    let refused = server.post("/api/runs/waits/answers/approve", answer).await;
+    assert_eq!(refused.problem(409).0, "not_registered");
+    assert!(refused.text().contains("no living process has workflow `refund`"), "{}", refused.text());
+    assert_eq!(server.post("/api/runs/waits/retry", json!({})).await.problem(409).0, "not_failed");
     // A fork is requested, and so is a retry.
     assert_eq!(server.post("/api/runs/failed/fork", json!({"id": "fork"})).await.ok(), json!({"run": "fork"}));
     let fork = server.get("/api/runs/fork").await.ok();

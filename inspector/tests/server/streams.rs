@@ -46,6 +46,8 @@ async fn events_come_as_they_are_recorded_and_end_with_the_run() {
     }
     let odd = server.send("GET", "/api/runs/a/events", &[("Last-Event-ID", "yesterday")], None).await;
     assert_eq!(odd.problem(400), ("invalid_parameter".to_owned(), "after".to_owned()));
+    let odd = server.send("GET", "/api/runs/a/live", &[("Last-Event-ID", "\u{e9}")], None).await;
+    assert_eq!(odd.problem(400), ("invalid_parameter".to_owned(), "Last-Event-ID".to_owned()));
 }
 
 #[tokio::test]

@@ -112,6 +112,24 @@ workflow! {
     pub(crate) asking(u32) -> u32 { START => ask => double; }
 }
 
+workflow! {
+    pub(crate) asks_between(u32) -> u32 {
+        START => small => <ok: ask, err: explain>;
+        ask => small_again => <ok: double, err: explain_again>;
+        let small_again = small();
+        let explain_again = explain();
+    }
+}
+
+#[node]
+async fn call_asks(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<asks_between>(n).await.map_err(|error| error.to_string())
+}
+
+workflow! {
+    pub(crate) asking_inside(u32) -> u32 { START => call_asks => double; }
+}
+
 pub(crate) const PAID: Signal<u32> = Signal::new("paid");
 
 #[node]
@@ -151,6 +169,47 @@ workflow! {
 
 workflow! {
     pub(crate) children(u32) -> u32 { START => plan => double; }
+}
+
+// Its graph is known to the nodes that call it, and has arms, also in a nested workflow.
+workflow! {
+    pub(crate) routed_inside(u32) -> u32 { START => routed => small => <ok: double, err: explain>; }
+}
+
+#[node]
+async fn call_routed(n: u32, ctx: &Context) -> Result<u32, String> {
+    let routed = ctx.call::<routed_inside>(n).await.map_err(|error| error.to_string())?;
+    ctx.call::<judged>(Review::Good(routed)).await.map_err(|error| error.to_string())
+}
+
+workflow! {
+    pub(crate) calling(u32) -> u32 { START => call_routed => double; }
+}
+
+#[node]
+async fn call_calling(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<calling>(n).await.map_err(|error| error.to_string())
+}
+
+// Children of children.
+workflow! {
+    pub(crate) deep(u32) -> u32 { START => call_calling => double; }
+}
+
+workflow! {
+    pub(crate) breaks_behind(u32) -> u32 {
+        START => small => <ok: double, err: explain>;
+        (double, explain) => broken;
+    }
+}
+
+#[node(retry(max_attempts = 2, initial_delay = "5ms"))]
+async fn call_broken(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<breaks_behind>(n).await.map_err(|error| error.to_string())
+}
+
+workflow! {
+    pub(crate) calls_broken(u32) -> u32 { START => call_broken => double; }
 }
 
 #[node]

@@ -26,6 +26,7 @@ pub(crate) fn builder() -> EngineBuilder {
     let builder = Engine::builder().register::<routed>().register::<looped>().register::<items>();
     let builder = builder.register::<long_items>().register::<outer>().register::<items_of_items>();
     let builder = builder.register::<retrying>().register::<fails>().register::<asking>().register::<signalled>();
+    let builder = builder.register::<deep>().register::<calls_broken>().register::<asking_inside>();
     builder.register::<children>().register::<raced>().register::<judging>().register::<judged>()
 }
 

@@ -2,6 +2,7 @@
 
 use graphweft::prelude::*;
 use graphweft::{Event, Workflow};
+use graphweft_inspector::view::State;
 
 use crate::flows::*;
 use crate::read::Read;
@@ -23,12 +24,17 @@ async fn histories_in(engine: &Engine) -> Vec<History> {
     all.extend(both::<retrying>(engine, &[3]).await);
     all.extend(both::<children>(engine, &[3]).await);
     all.extend(both::<raced>(engine, &[3]).await);
+    all.extend(both::<deep>(engine, &[2, 20]).await);
     for id in both::<fails>(engine, &[1]).await.iter().map(|history| &history.events[0].run_id) {
         engine.retry(id).await.unwrap().outcome().await.unwrap();
         engine.retry(id).from_node("fails/add_one").await.unwrap().outcome().await.unwrap();
         engine.fork(id).before(4).id("fork").await.unwrap().outcome().await.unwrap();
         all.push(History::of::<fails>(engine, id).await);
         all.push(History::of::<fails>(engine, "fork").await);
+    }
+    for id in both::<calls_broken>(engine, &[20]).await.iter().map(|history| &history.events[0].run_id) {
+        engine.retry(id).await.unwrap().outcome().await.unwrap();
+        all.push(History::of::<calls_broken>(engine, id).await);
     }
     let asking = both::<asking>(engine, &[1, 2]).await;
     let [answered, cancelled] = [0, 1].map(|at| asking[at].events[0].run_id.as_str());
@@ -236,4 +242,52 @@ async fn the_events_of_a_run_are_the_same_without_its_code() {
         runs += 1;
     }
     assert!(skipped > 10 && runs > 20, "{skipped} in {runs} runs");
+}
+
+/// What is skipped in a child, and in children of it, is seen by who looks later as by who looks at once.
+#[tokio::test(start_paused = true)]
+async fn the_derived_events_of_children_are_the_same_later_as_at_once() {
+    let engine = engine();
+    let mut inside = 0;
+    for (workflow, input) in [("deep", 2), ("deep", 20), ("calls_broken", 20), ("children", 3), ("judging", 2)] {
+        let run = engine.start_json(workflow, input.into()).await.unwrap();
+        let mut events = run.events();
+        let mut at_once = Vec::new();
+        while let Some(event) = events.next().await {
+            at_once.extend(event.derived.then_some((event.path, event.kind)));
+        }
+        let mut later = Vec::new();
+        for event in engine.history(run.id()).await.unwrap().unwrap() {
+            later.extend(event.derived.then_some((event.path, event.kind)));
+        }
+        let sorted = |mut all: Vec<(String, EventKind)>| {
+            all.sort_by(|one, other| one.0.cmp(&other.0));
+            all
+        };
+        assert_eq!(sorted(later.clone()), sorted(at_once), "{workflow} of {input}");
+        inside += later.iter().filter(|(path, _)| path.matches('/').count() > 1).count();
+    }
+    assert!(inside >= 8, "{inside} inside of children");
+}
+
+/// The child is not recorded to begin again in the other process.
+#[tokio::test(start_paused = true)]
+async fn what_is_skipped_in_a_child_that_was_resumed_is_known() {
+    let store = graphweft::store::MemoryStore::new();
+    let engine = builder().store(store.clone()).build().unwrap();
+    engine.start::<asking_inside>(2).id("resumed").await.unwrap().outcome().await.unwrap();
+    engine.shutdown().await;
+    let engine = builder().store(store).build().unwrap();
+    engine.recover().await.unwrap();
+    engine.answer("resumed", "approve", true).await.unwrap();
+    let run = engine.get_run_of::<asking_inside>("resumed").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), 8);
+    let history = History::of::<asking_inside>(&engine, "resumed").await;
+    let skipped = history.events.iter().filter(|event| event.kind == EventKind::NodeSkipped);
+    let child = "asking_inside/call_asks/asks_between";
+    assert_eq!(
+        skipped.map(|event| event.path.clone()).collect::<Vec<_>>(),
+        [format!("{child}/explain"), format!("{child}/explain_again")]
+    );
+    assert_eq!(history.view().state_of(&format!("{child}/explain_again")), State::Skipped);
 }

@@ -124,6 +124,11 @@ async fn a_child_that_is_a_workflow_has_the_edges_of_its_graph() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_skipped_in_a_child_and_in_a_child_of_it_is_shown() {
+    compare("deep", &finished::<deep>(&engine_of_one(), 20).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_collecting_node_waits_for_its_next_arrival() {
     compare("raced", &finished::<raced>(&engine(), 1).await);
 }

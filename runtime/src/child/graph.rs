@@ -11,6 +11,7 @@ use super::retries::Retries;
 use super::tried::{self, Attempted, Begun, GivenError, Moves, Start, Work, fails};
 use crate::around::CallKind;
 use crate::attempt::Attempt;
+use crate::compile;
 use crate::driver::{Ending, Job, Part};
 use crate::fault::{Failure, Fault};
 use crate::halt::Halt;
@@ -44,6 +45,9 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
 
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, GivenError<Self>> {
         let Start { parent, path, may_repeat, history, moving, work, .. } = start;
+        if parent.run.records() {
+            parent.run.env.has_called(compile::fingerprint(self.inside).hash, || Arc::<Definition>::clone(self.inside));
+        }
         let (state, seen) = match parent.view() {
             Ok(view) => view,
             Err(fault) => return Begun { body: fails(fault), attempt: None, moves: Moves::Always(moving) },

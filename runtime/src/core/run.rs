@@ -200,6 +200,11 @@ impl<V> Run<V> {
         at.attempts.resumption(&spec.options, how, Process::Earlier)
     }
 
+    /// The tokens that fired a task, until they are taken.
+    pub(crate) fn input(&self, task: TaskId) -> Option<&Arrived<V>> {
+        self.state.tasks.get(task)?.input.as_ref()
+    }
+
     /// Takes the tokens that fired a task, once.
     pub(crate) fn take_input(&mut self, task: TaskId) -> Option<Arrived<V>> {
         self.state.tasks.get_mut(task)?.input.take()

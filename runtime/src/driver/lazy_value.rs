@@ -17,11 +17,11 @@ use crate::core::{Place, Run, TaskId, pairs, shared};
 use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::halt::Halt;
-use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Executable, Misread, Token, Tokens};
+use crate::table::{AnyScope, Arrived, BoxValue, Definition, Emitted, Executable, Misread, Token, Tokens};
 use crate::value::Against;
 
 /// A token from a record.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 enum Recorded {
     /// The emission of START for the input of the run.
     Start {
@@ -66,8 +66,44 @@ impl<'de> Deserialize<'de> for Token {
 }
 
 /// The emission of START of a run, from the record of its input.
-pub(super) fn begun(input: &Arc<Value>, choice: usize, edges: usize) -> Emitted {
+fn begun(input: &Arc<Value>, choice: usize, edges: usize) -> Emitted {
     emission(choice, edges, |at| Recorded::Start { input: Arc::clone(input), choice, at })
+}
+
+/// The emission of START of a run as [`begun`], and which one: the input is read for that.
+///
+/// # Errors
+/// If this program cannot read the input.
+pub(super) fn begins(executable: &Executable, definition: &Definition, input: &Arc<Value>) -> Result<Emitted, Halt> {
+    let read = (definition.door.read_input)(input).map_err(|error| Halt::Unreadable {
+        path: definition.name.clone(),
+        field: error.path().to_string(),
+        message: error.inner().to_string(),
+    })?;
+    let broken = |fault| Halt::broken(&definition.name, &fault);
+    let started = caught(|| (definition.start)(read)).map_err(broken)?;
+    let choice = started.choice;
+    // The values of the user may panic when they are dropped.
+    let _ = caught(|| drop(started));
+    Ok(begun(input, choice, executable.program.layouts[0].edges_of(graphweft_graph::START, choice)))
+}
+
+/// What has arrived, once more; `None` if it was decoded.
+pub(super) fn copy_of(arrived: &Arrived) -> Option<Arrived> {
+    let copy = |token: &Token| {
+        let recorded = token.value.downcast_ref::<Recorded>()?.clone();
+        Some(Token { value: Box::new(recorded) as BoxValue, hand: never })
+    };
+    Some(match arrived {
+        Arrived::One(token) => Arrived::One(copy(token)?),
+        Arrived::Join { way, places } => {
+            let place = |place: &Option<Token>| match place {
+                Some(token) => copy(token).map(Some),
+                None => Some(None),
+            };
+            Arrived::Join { way: *way, places: places.iter().map(place).collect::<Option<_>>()? }
+        }
+    })
 }
 
 /// One token for each live edge of a choice, none of which is decoded yet.
@@ -107,6 +143,9 @@ pub(super) struct RecordedValues {
     /// The inputs of nodes with a graph inside that are under way or may be retried.
     #[serde(with = "pairs")]
     pub(super) inputs: HashMap<TaskId, SharedInputs>,
+    /// Whether values are read more than once.
+    #[serde(skip)]
+    pub(super) keep_all: bool,
 }
 
 /// Inputs that the tokens of their items share.
@@ -116,7 +155,7 @@ pub(super) struct SharedInputs(#[serde(with = "shared")] pub(super) Arc<Recorded
 impl RecordedValues {
     fn of(&mut self, run: &mut Run<Token>, task: TaskId, place: &Place) -> Result<&Arc<RecordedInputs>, Halt> {
         if let Some(arrived) = run.take_input(task) {
-            let keep = run.may_be_followed(task);
+            let keep = self.keep_all || run.may_be_followed(task);
             let inputs = SharedInputs(Arc::new(RecordedInputs::new(place.clone(), keep, arrived)));
             self.inputs.insert(task, inputs);
         }

@@ -33,6 +33,9 @@ pub(crate) use ending::Ending;
 pub(crate) use event_codec::{NoValues, Replay, Taken, derived_record, empty};
 pub(crate) use job::{Job, Part, Prepared};
 #[cfg(test)]
+pub(crate) use node_input::FOLDED;
+pub(crate) use node_input::InputFold;
+#[cfg(test)]
 pub(crate) use observed::{Observed, Observer};
 pub(crate) use run_snapshot::{RunSnapshot, print_of};
 pub(crate) use shadow::Shadow;

@@ -49,7 +49,7 @@ impl Driver {
         self.read_values()
     }
 
-    fn take_run(&mut self) -> Run<Token> {
+    pub(super) fn take_run(&mut self) -> Run<Token> {
         let nothing = Run::new(Arc::clone(&self.executable.program), 0, false, Map::new(), None);
         std::mem::replace(&mut self.run, nothing)
     }

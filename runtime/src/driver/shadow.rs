@@ -7,9 +7,8 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 use super::fold::{Fold, is_retry};
-use super::lazy_value::begun;
+use super::lazy_value::begins;
 use super::run_snapshot::{RunSnapshot, SnapshotHead, print_of};
-use crate::catch::caught;
 use crate::core::{Run, TimeLimit, freeze};
 use crate::halt::Halt;
 use crate::shared::Desk;
@@ -32,17 +31,7 @@ impl Shadow {
         definition: &Arc<Definition>,
         (input, state, limit): (Arc<Value>, Map<String, Value>, Option<TimeLimit>),
     ) -> Result<Self, Halt> {
-        let read = (definition.door.read_input)(&input).map_err(|error| Halt::Unreadable {
-            path: definition.name.clone(),
-            field: error.path().to_string(),
-            message: error.inner().to_string(),
-        })?;
-        let broken = |fault| Halt::broken(&definition.name, &fault);
-        let started = caught(|| (definition.start)(read)).map_err(broken)?;
-        let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
-        let started_as = begun(&input, started.choice, edges);
-        // The values of the user may panic when they are dropped.
-        let _ = caught(|| drop(started));
+        let started_as = begins(executable, definition, &input)?;
         let run = Run::new(Arc::clone(&executable.program), 0, true, state, None);
         let fold = Fold::begin(run, executable, definition, started_as, limit)?;
         Ok(Shadow { fold, desk: Desk::default(), print: print_of(executable, definition) })

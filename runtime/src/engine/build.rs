@@ -462,6 +462,7 @@ impl EngineBuilder {
             env,
             workflows,
             started: Default::default(),
+            called: called.iter().filter_map(|node| node.inside).collect(),
             store: store.unwrap_or_else(|| Arc::new(MemoryStore::new().max_resident_finished(max_resident_finished))),
             owner: OnceCell::new(),
             runs: Runs::default(),

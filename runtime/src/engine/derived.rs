@@ -2,32 +2,26 @@
 
 use std::sync::Arc;
 
+use super::child_graphs::ChildGraphs;
+use super::folded_graph::FoldedGraph;
 use super::inner::Engine;
 use super::replay::ReplayedGraph;
 use super::voided::effective;
-use crate::catch::caught;
 use crate::compile::executable_in;
-use crate::core::{Derived, Place};
-use crate::driver::{Replay, StoredProgram, derived_record};
+use crate::driver::StoredProgram;
 use crate::event::{Event, EventKind};
-use crate::halt::Halt;
 use crate::store::{Record, RunHeader, Stored};
 
 /// Makes the events of a run from its records, with derived events, which are not recorded.
 pub(super) struct Deriver {
     /// `None` if nothing can be derived: the store has no graph of the run, or its records do not fit it.
     graph: Option<ReplayedGraph>,
-    /// What the run may be; several only until its records show which arm of START it has taken.
-    possible: Vec<Possible>,
+    /// The run by that graph, once it has begun.
+    whole: Option<FoldedGraph>,
+    children: ChildGraphs,
     /// The records so far, for a retry, which voids some of them.
     before: Vec<Stored>,
     seen: u64,
-}
-
-/// What a run may be, and what was derived by that and is not an event yet.
-struct Possible {
-    replay: Replay<()>,
-    derived: Vec<(Place, Derived)>,
 }
 
 impl Deriver {
@@ -43,7 +37,7 @@ impl Deriver {
                 Err(_) => None,
             },
         };
-        Deriver { graph, possible: Vec::new(), before: Vec::new(), seen: 0 }
+        Deriver { graph, whole: None, children: ChildGraphs::default(), before: Vec::new(), seen: 0 }
     }
 
     /// How many records it has processed.
@@ -52,11 +46,12 @@ impl Deriver {
     }
 
     /// The events of the next records.
-    pub(super) fn events(&mut self, run_id: &str, stored: Vec<Stored>) -> Vec<Event> {
+    pub(super) async fn events(&mut self, engine: &Engine, run_id: &str, stored: Vec<Stored>) -> Vec<Event> {
+        self.children.read_graphs(engine, &stored).await;
         let mut events = Vec::with_capacity(stored.len());
         for stored in stored {
             self.seen = stored.seq + 1;
-            let follows = if self.graph.is_some() { self.take(&stored) } else { Vec::new() };
+            let follows = self.take(&stored);
             let Stored { seq, time, record } = stored;
             let (version, run_id) = (Event::VERSION, run_id.to_owned());
             let event = |path, derived, kind| Event { version, run_id: run_id.clone(), seq, time, path, derived, kind };
@@ -66,69 +61,39 @@ impl Deriver {
         events
     }
 
-    /// The events derived from a record. After a record that does not fit the graph, none are derived any more.
+    /// The events derived from a record.
     fn take(&mut self, stored: &Stored) -> Vec<Record> {
-        let taken =
-            caught(|| self.fold(stored)).map_err(|fault| Halt::broken("history", &fault)).and_then(|taken| taken);
-        match taken {
-            Ok(()) if !self.possible.is_empty() => {}
-            _ => (self.graph, self.possible, self.before) = (None, Vec::new(), Vec::new()),
-        }
-        match &mut self.possible[..] {
-            [only] => {
-                std::mem::take(&mut only.derived).iter().map(|(place, what)| derived_record(place, *what)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn fold(&mut self, stored: &Stored) -> Result<(), Halt> {
-        let Some(graph) = &self.graph else { return Ok(()) };
         self.before.push(stored.clone());
-        if let EventKind::RunRetried { .. } = stored.record.kind {
-            let mut history = effective(self.before.clone()).into_iter();
-            self.possible = match history.next() {
-                Some(first) => begin(graph, &first)?,
-                None => Vec::new(),
-            };
-            for stored in history {
-                advance(graph, &mut self.possible, &stored)?;
-            }
-            self.possible.iter_mut().for_each(|possible| possible.derived.clear());
-            return Ok(());
+        let EventKind::RunRetried { .. } = stored.record.kind else { return self.fold(stored) };
+        self.whole = None;
+        self.children.begin_anew();
+        for stored in effective(self.before.clone()) {
+            self.fold(&stored);
         }
-        if self.possible.is_empty() {
-            self.possible = begin(graph, stored)?;
-            return Ok(());
-        }
-        advance(graph, &mut self.possible, stored)
+        self.whole.iter_mut().for_each(FoldedGraph::forget_derived);
+        self.children.forget_derived();
+        Vec::new()
     }
-}
 
-fn begin(graph: &ReplayedGraph, first: &Stored) -> Result<Vec<Possible>, Halt> {
-    let possible = |mut replay: Replay<()>| Possible { derived: replay.run.take_derived(), replay };
-    Ok(graph.begin(first)?.into_iter().map(possible).collect())
-}
+    fn fold(&mut self, stored: &Stored) -> Vec<Record> {
+        let mut derived = self.children.take(stored).unwrap_or_else(|| self.fold_whole(stored));
+        derived.extend(self.children.follow(stored, &derived));
+        derived
+    }
 
-/// Folds a record, and drops what the run cannot be by it.
-///
-/// # Errors
-/// If it can be nothing.
-fn advance(graph: &ReplayedGraph, all: &mut Vec<Possible>, stored: &Stored) -> Result<(), Halt> {
-    let mut misfit = None;
-    all.retain_mut(|Possible { replay, derived }| match replay.take(stored.clone(), &mut graph.values()) {
-        Ok(_) => {
-            replay.run.take_end();
-            derived.append(&mut replay.run.take_derived());
-            true
+    /// A record of the graph of the run. After one that does not fit it, none are derived any more.
+    fn fold_whole(&mut self, stored: &Stored) -> Vec<Record> {
+        let Some(graph) = &self.graph else { return Vec::new() };
+        let folded = match &mut self.whole {
+            Some(whole) => whole.take(stored),
+            None => FoldedGraph::new(graph.program(), || graph.begin(stored)).map(|begun| self.whole = Some(begun)),
+        };
+        match &mut self.whole {
+            Some(whole) if folded.is_ok() && !whole.is_unknown() => whole.derived(),
+            _ => {
+                (self.graph, self.whole) = (None, None);
+                Vec::new()
+            }
         }
-        Err(halt) => {
-            misfit = Some(halt);
-            false
-        }
-    });
-    match misfit {
-        Some(halt) if all.is_empty() => Err(halt),
-        _ => Ok(()),
     }
 }

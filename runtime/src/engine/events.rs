@@ -161,7 +161,7 @@ impl Events {
                         let page = store.read(key, seen, PAGE.min((next - seen) as usize)).await?;
                         let Some(last) = page.last() else { break };
                         seen = last.seq + 1;
-                        deriver.events(&id, page);
+                        deriver.events(&engine, &id, page).await;
                     }
                     deriver
                 }
@@ -169,7 +169,7 @@ impl Events {
             let records = store.read(key, next, PAGE).await?;
             let after = records.last().map_or(next, |last| last.seq + 1);
             let is_over = records.is_empty() && header.status.is_over() && header.records <= next;
-            let events = deriver.events(&id, records);
+            let events = deriver.events(&engine, &id, records).await;
             Ok(Page { events, next: after, is_over, deriver: Some(deriver) })
         };
         From::Store { reading: Box::pin(reading), then }

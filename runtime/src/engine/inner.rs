@@ -35,6 +35,8 @@ pub(crate) struct Inner {
     pub(super) workflows: BTreeMap<String, Versions>,
     /// Workflows of which runs were started here, whether they are registered or not.
     pub(super) started: Mutex<BTreeMap<String, Arc<Definition>>>,
+    /// Workflows that are registered as nodes which others call.
+    pub(super) called: Vec<&'static Arc<Definition>>,
     pub(super) store: Arc<dyn Store>,
     /// The identity of this engine in the store, once it has joined it.
     pub(super) owner: OnceCell<Owner>,

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
+
 use crate::catch::caught;
-use crate::core::{Run, TimeLimit};
+use crate::core::{Program, Run, TimeLimit};
 use crate::driver::{NoValues, Replay, StoredProgram, empty};
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -23,11 +25,11 @@ const MOST_STARTS: usize = 16;
 
 impl ReplayedGraph {
     /// What is needed to fold records without their values.
-    pub(super) fn values(&self) -> NoValues {
-        NoValues(Arc::clone(match self {
+    pub(super) fn program(&self) -> &Arc<Program> {
+        match self {
             ReplayedGraph::Code(executable, _) => &executable.program,
             ReplayedGraph::Stored(stored) => &stored.program,
-        }))
+        }
     }
 
     /// The state of a run by its first record. Which arm of START it has taken is not recorded, and a function of its input that
@@ -38,17 +40,33 @@ impl ReplayedGraph {
             ReplayedGraph::Stored(stored) => stored,
         };
         let EventKind::RunStarted { state, limit, .. } = &first.record.kind else { return Ok(Vec::new()) };
-        if stored.starts() > MOST_STARTS {
-            return Ok(Vec::new());
-        }
-        let begin = |choice| {
-            let run = Run::new(Arc::clone(&stored.program), 0, true, state.clone(), None);
-            let edges = stored.program.layouts[0].edges_of(graphweft_graph::START, choice);
-            let labels: Arc<StoredProgram> = Arc::clone(stored);
-            Replay::by_labels(run, labels, empty(choice, edges), limit.as_ref().map(TimeLimit::from))
-        };
-        (0..stored.starts()).map(begin).collect()
+        begin_each(stored, state, limit.as_ref().map(TimeLimit::from), None)
     }
+}
+
+/// The states that the graph of a child may begin with, as [`ReplayedGraph::begin`]. What is in the state of the run is not known here:
+/// nothing follows from it for the graph.
+pub(super) fn begin_child(stored: &Arc<StoredProgram>, path: &str) -> Result<Vec<Replay<()>>, Halt> {
+    begin_each(stored, &Map::new(), None, Some(path.to_owned()))
+}
+
+/// A state for each arm of START.
+fn begin_each(
+    stored: &Arc<StoredProgram>,
+    state: &Map<String, Value>,
+    limit: Option<TimeLimit>,
+    prefix: Option<String>,
+) -> Result<Vec<Replay<()>>, Halt> {
+    if stored.starts() > MOST_STARTS {
+        return Ok(Vec::new());
+    }
+    let begin = |choice| {
+        let run = Run::new(Arc::clone(&stored.program), 0, true, state.clone(), prefix.clone());
+        let edges = stored.program.layouts[0].edges_of(graphweft_graph::START, choice);
+        let labels: Arc<StoredProgram> = Arc::clone(stored);
+        Replay::by_labels(run, labels, empty(choice, edges), limit)
+    };
+    (0..stored.starts()).map(begin).collect()
 }
 
 /// The state of a run by its first record, without any values.

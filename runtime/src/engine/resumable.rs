@@ -178,11 +178,6 @@ impl Past {
         Some(((input, state, limit), history))
     }
 
-    /// Takes the last record.
-    pub(super) fn pop(&mut self) -> Option<Stored> {
-        self.history.pop()
-    }
-
     pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
         let Past { input: recorded, state, limit, history, snapshot, new_graph, has_started_runs } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {

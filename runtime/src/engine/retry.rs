@@ -155,7 +155,7 @@ impl Engine {
         }
         let Some(header) = self.0.store.header(run).await? else { return Ok(None) };
         let stored = self.0.store.read(header.key, 0, usize::MAX).await?;
-        Ok(Some(Deriver::of(self, &header).await.events(&header.id, stored)))
+        Ok(Some(Deriver::of(self, &header).await.events(self, &header.id, stored).await))
     }
 }
 

@@ -51,6 +51,7 @@ use crate::core::Chance;
 use crate::event::{EventKind, Tags};
 use crate::fault::Fault;
 use crate::halt::Halt;
+use crate::node_info::AnyGraph;
 use crate::state_write::StateWrite;
 use crate::trace::{self, GuardedSpan, RunFacts, TraceContext, Work};
 use crate::value::MaxSize;
@@ -88,6 +89,9 @@ pub(crate) struct Env {
     pub(crate) snapshot_every: u64,
     /// How many updates of a scope are kept one by one at least.
     pub(crate) scope_updates: usize,
+    /// The workflows that recorded runs have called here, by the hashes of their graphs: only the nodes that call them have
+    /// them otherwise.
+    pub(crate) called: Mutex<HashMap<u64, AnyGraph>>,
 }
 
 impl Default for Env {
@@ -109,11 +113,18 @@ impl Default for Env {
             resting: Mutex::default(),
             snapshot_every: 4096,
             scope_updates: 4096,
+            called: Mutex::default(),
         }
     }
 }
 
 impl Env {
+    /// A recorded run calls a workflow with this graph.
+    pub(crate) fn has_called(&self, graph: u64, definition: impl FnOnce() -> AnyGraph) {
+        let mut called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
+        called.entry(graph).or_insert_with(definition);
+    }
+
     /// The environment without an engine: no resources, no replacements, no limits.
     pub(crate) fn plain() -> &'static Arc<Env> {
         static PLAIN: LazyLock<Arc<Env>> = LazyLock::new(Arc::default);

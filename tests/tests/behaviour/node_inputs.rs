@@ -208,3 +208,150 @@ async fn an_error_on_an_arm_is_an_input_as_well() {
     run.outcome().await.unwrap();
     assert_eq!(input(&run, "failing/says").await, Some(json!("7: panicked: no")));
 }
+
+/// Calls workflows that no graph has: one is named, one is registered as a node, one is neither.
+mod callers {
+    use graphweft::prelude::*;
+
+    use super::{Order, Priced, double};
+
+    #[node]
+    pub(super) async fn order(id: u32) -> Order {
+        Order { id, cents: 7 }
+    }
+
+    #[node]
+    pub(super) async fn number(priced: Priced) -> u32 {
+        priced.order
+    }
+
+    #[node]
+    pub(super) async fn list(n: u32) -> Vec<u32> {
+        vec![n, n + 10]
+    }
+
+    #[node]
+    pub(super) async fn fails_first(n: u32, ctx: &Context) -> Result<u32, String> {
+        let first = ctx.step("first", || async { Ok::<_, String>(()) }).await.is_ok();
+        if super::FAILS.swap(false, std::sync::atomic::Ordering::Relaxed) && first {
+            Err("not yet".into())
+        } else {
+            Ok(n)
+        }
+    }
+
+    #[node]
+    pub(super) async fn most(all: Vec<u32>) -> u32 {
+        all.into_iter().max().unwrap_or_default()
+    }
+
+    workflow! { pub(super) innermost(u32) -> u32 { START => double => fails_first; } }
+
+    #[node(uses(innermost))]
+    pub(super) async fn calls_innermost(n: u32, ctx: &Context) -> Result<u32, String> {
+        ctx.call::<innermost>(n).await.map_err(|error| error.to_string())
+    }
+
+    workflow! { pub(super) called(u32) -> u32 { START => order => number => list => [calls_innermost] => most; } }
+    workflow! { pub(super) only_called(u32) -> u32 { START => double => double_again; let double_again = double(); } }
+
+    #[node(uses(called))]
+    pub(super) async fn calls(n: u32, ctx: &Context) -> Result<u32, String> {
+        let n = ctx.call::<called>(n).await.map_err(|error| error.to_string())?;
+        ctx.call::<only_called>(n).await.map_err(|error| error.to_string())
+    }
+
+    workflow! { pub(super) calling(u32) -> u32 { START => calls => double; } }
+}
+
+static FAILS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+fn inputs_in_children() -> Vec<(&'static str, Value)> {
+    vec![
+        ("calling/calls/called", json!(3)),
+        ("calling/calls/called/order", json!(3)),
+        ("calling/calls/called/number", json!({ "order": 3 })),
+        ("calling/calls/called/[calls_innermost]", json!([3, 13])),
+        ("calling/calls/called/calls_innermost[1]", json!(13)),
+        ("calling/calls/called/calls_innermost[1]/innermost", json!(13)),
+        ("calling/calls/called/calls_innermost[1]/innermost/fails_first", json!(26)),
+        ("calling/calls/called/most", json!([6, 26])),
+        ("calling/calls/only_called/double_again", json!(52)),
+        ("calling/double", json!(104)),
+    ]
+}
+
+#[tokio::test]
+async fn the_inputs_of_nodes_in_a_called_workflow_are_known() {
+    use callers::*;
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).register::<calling>().build().unwrap();
+    FAILS.store(true, std::sync::atomic::Ordering::Relaxed);
+    let run = engine.start::<calling>(3).id("x").await.unwrap();
+    run.result().await.unwrap_err();
+    // What was under way goes on from its records, and what had failed begins anew.
+    engine.retry("x").await.unwrap().outcome().await.unwrap();
+    for (path, wanted) in inputs_in_children() {
+        assert_eq!(input(&run, path).await, Some(wanted), "{path}");
+    }
+    drop(engine);
+
+    // Another process. It has not called anything.
+    let engine = Engine::builder().store(store.clone()).register::<calling>().build().unwrap();
+    let run = engine.get_run("x").await.unwrap().unwrap();
+    let all = run.inputs().await.unwrap();
+    for (path, wanted) in inputs_in_children() {
+        if path.contains("/only_called/") {
+            let error = run.input_of(path).await.unwrap_err();
+            assert!(matches!(&error, RunError::NotRegistered { workflow } if workflow == "only_called"), "{error}");
+            assert_eq!(all[path].as_ref().unwrap_err().to_string(), error.to_string());
+        } else {
+            assert_eq!(input(&run, path).await, Some(wanted.clone()), "{path}");
+            assert_eq!(all[path].as_ref().unwrap(), &wanted, "{path}");
+        }
+    }
+    let engine = Engine::builder().store(store.clone()).register_node::<only_called>().build().unwrap();
+    let run = engine.get_run("x").await.unwrap().unwrap();
+    assert_eq!(input(&run, "calling/calls/only_called/double_again").await, Some(json!(52)));
+    let unknown = run.input_of("calling/calls/called/order").await.unwrap_err();
+    assert!(matches!(&unknown, RunError::NotRegistered { workflow } if workflow == "called"), "{unknown}");
+    let stranger = run.input_of("calling/double").await.unwrap_err();
+    assert!(matches!(&stranger, RunError::NotRegistered { workflow } if workflow == "calling"), "{stranger}");
+}
+
+/// A workflow of the same name with another graph cannot say what the input was.
+#[tokio::test]
+async fn a_called_workflow_with_another_graph_is_not_asked() {
+    mod other {
+        use graphweft::prelude::*;
+        workflow! { pub(crate) called(u32) -> u32 { START => super::double => super::sum_one; } }
+    }
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).build().unwrap();
+    engine.start::<callers::calling>(3).id("y").await.unwrap().outcome().await.unwrap();
+    let engine = Engine::builder().store(store).register::<other::called>().build().unwrap();
+    let run = engine.get_run("y").await.unwrap().unwrap();
+    let error = run.input_of("calling/calls/called/number").await.unwrap_err();
+    assert!(matches!(&error, RunError::GraphChanged { workflow, .. } if workflow == "called"), "{error}");
+}
+
+#[node]
+async fn sum_one(n: u32) -> u32 {
+    n + 1
+}
+
+#[tokio::test]
+async fn all_inputs_are_what_is_asked_for_one_by_one() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<shop>(1).await.unwrap();
+    run.outcome().await.unwrap();
+    let all = run.inputs().await.unwrap();
+    let mut starts = 0;
+    for event in engine.history(run.id()).await.unwrap().unwrap() {
+        if matches!(event.kind, EventKind::NodeStarted { .. } | EventKind::RunStarted { .. }) {
+            assert_eq!(all.get(&event.path).map(|input| input.clone().unwrap()), input(&run, &event.path).await);
+            starts += 1;
+        }
+    }
+    assert!(starts > all.len() && all.len() > 12, "{starts} starts, {} inputs", all.len());
+}

@@ -18,7 +18,8 @@ export interface RowBars {
   failures: { left: number; title: string }[];
   /** The numbers of turns. */
   turns: { left: number; turn: number }[];
-  text: { left: number; place: 'right' | 'left' | 'inside'; value: string; failed: boolean } | null;
+  /** `pale`: inside of a bar that is as pale as the page. */
+  text: { left: number; place: 'right' | 'left' | 'inside' | 'pale'; value: string; failed: boolean } | null;
 }
 
 const TEXT_ROOM = 96;
@@ -44,7 +45,7 @@ export function barsOf(row: Row, moment: Moment, scale: TimeScale, width: number
     end = Math.max(end, x(stop));
     if (row.things.length > 1 && x(stop) - x(span.start) > TURN_ROOM) result.turns.push({ left: x(span.start), turn: thing.turn || turn + 1 });
   });
-  if (first !== null) result.text = textOf(row, moment, { total, first, end, width, lastWidth: result.bars.at(-1)?.width ?? 0 });
+  if (first !== null) result.text = textOf(row, moment, { total, first, end, width, last: result.bars.at(-1) });
   return result;
 }
 
@@ -91,13 +92,13 @@ interface Extent {
   first: number;
   end: number;
   width: number;
-  /** Of the last bar. */
-  lastWidth: number;
+  /** The last bar. */
+  last: Bar | undefined;
 }
 
 const CHAR = 6;
 
-function textOf(row: Row, moment: Moment, { total, first, end, width, lastWidth }: Extent): RowBars['text'] {
+function textOf(row: Row, moment: Moment, { total, first, end, width, last: bar }: Extent): RowBars['text'] {
   const last = row.things.findLast((thing) => lastMove(thing, moment.seq) !== null);
   const move = last ? lastMove(last, moment.seq) : null;
   const attempts = move && move.attempt > 1 ? ` · ${move.attempt} attempts` : '';
@@ -106,7 +107,9 @@ function textOf(row: Row, moment: Moment, { total, first, end, width, lastWidth 
   if (width - end > TEXT_ROOM) return { left: end + (failed ? 6 : 0), place: 'right', value, failed };
   if (first > TEXT_ROOM) return { left: first, place: 'left', value, failed };
   const short = duration(total);
-  return isScope(row) || lastWidth < short.length * CHAR + 8 ? null : { left: end, place: 'inside', value: short, failed };
+  if (isScope(row) || !bar || bar.shape === 'backoff' || bar.width < short.length * CHAR + 8) return null;
+  const place = bar.shape === 'waiting' || bar.shape === 'sleeping' ? 'pale' : 'inside';
+  return { left: end, place, value: short, failed };
 }
 
 export const isScope = (row: Row): boolean => row.kind === 'each' || row.kind === 'workflow' || row.kind === 'item';

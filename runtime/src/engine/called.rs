@@ -1,0 +1,47 @@
+//! The code of child workflows, which only the nodes that call them have.
+
+use std::sync::{Arc, PoisonError};
+
+use super::inner::Engine;
+use crate::compile;
+use crate::halt::Halt;
+use crate::node_info::AnyGraph;
+use crate::table::Definition;
+
+impl Engine {
+    /// The workflow of a child by the hash of its graph: one that was called here, is registered, or is named by `uses(..)`.
+    ///
+    /// # Errors
+    /// If this program is not known to have it.
+    pub(super) async fn called(&self, graph: u64) -> Result<Arc<Definition>, Halt> {
+        let called = self.0.env.called.lock().unwrap_or_else(PoisonError::into_inner).get(&graph).cloned();
+        if let Some(called) = called.and_then(definition).or_else(|| self.called_somewhere(graph)) {
+            return Ok(called);
+        }
+        let graphs = self.stored_graph(graph).await.map_err(Halt::Store)?;
+        let workflow = graphs.map_or_else(|| format!("{graph:016x}"), |graphs| graphs.graph.name);
+        if self.0.workflows.contains_key(&workflow) {
+            let changes = vec!["the child was recorded under another graph than this program has".to_owned()];
+            return Err(Halt::GraphChanged { workflow, changes });
+        }
+        Err(Halt::NotRegistered { workflow })
+    }
+
+    fn called_somewhere(&self, graph: u64) -> Option<Arc<Definition>> {
+        let is_it = |definition: &&Arc<Definition>| compile::fingerprint(definition).hash == graph;
+        let registered = self.0.workflows.values().flat_map(|versions| versions.all());
+        let registered: Vec<&Arc<Definition>> = registered.map(|version| &version.definition).collect();
+        let mut known = registered.iter().copied().chain(self.0.called.iter().copied());
+        if let Some(known) = known.find(is_it) {
+            return Some(Arc::clone(known));
+        }
+        let infos = registered.iter().flat_map(|definition| compile::definitions(definition));
+        let uses = infos.flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
+        let used = compile::all_used(uses).into_iter().filter_map(|used| (used.called)());
+        used.filter_map(definition).find(|used| is_it(&used))
+    }
+}
+
+fn definition(graph: AnyGraph) -> Option<Arc<Definition>> {
+    graph.downcast().ok()
+}
