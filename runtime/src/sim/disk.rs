@@ -109,7 +109,7 @@ impl Disk {
             snapshots: BTreeMap::new(),
         };
         Disk(Arc::new(Shared {
-            is_shared: store.is_shared() || scenario.has_takeovers() || scenario.requests_retry,
+            is_shared: store.is_shared() || scenario.has_takeovers() || scenario.has_requests(),
             store: Box::new(store),
             commit_takes: scenario.commit_takes,
             died: Notify::new(),

@@ -11,7 +11,7 @@ use super::originals::{EARLY, id};
 use super::process::is_on_purpose;
 use super::processes::Driving;
 use super::scenario::ForkAt;
-use crate::engine::{Engine, ForkError, Outcome, Run};
+use crate::engine::{ForkError, Outcome, Run};
 use crate::event::EventKind;
 use crate::run_error::RunError;
 use crate::store::{StoreError, Stored};
@@ -56,7 +56,9 @@ impl Life<'_> {
                     let Some(original) = self.disk.header(&self.id()).filter(|now| !now.status.is_over()) else {
                         return Ok(());
                     };
-                    let asked = engine.fork(original.id).id(EARLY);
+                    let requester = if early.requested { Some(self.without_workflows(&driving)?) } else { None };
+                    let engine_of_fork = requester.as_ref().map_or(engine, |requester| &requester.engine);
+                    let asked = engine_of_fork.fork(original.id).id(EARLY);
                     let asked = match early.before {
                         Some(before) => asked.before(1 + before % original.records),
                         None => asked,
@@ -64,7 +66,10 @@ impl Life<'_> {
                     match asked.await {
                         Ok(run) => {
                             self.ledger.is_forked_early(original.status.is_suspended());
-                            Ok(run)
+                            match requester {
+                                None => Ok(run),
+                                Some(requester) => self.is_requested(&driving, &requester, EARLY).await?,
+                            }
                         }
                         Err(ForkError::Store(error) | ForkError::Run(RunError::Store(error))) => Err(error),
                         // The run was retried, or another process has forked it.
@@ -101,7 +106,13 @@ impl Life<'_> {
     }
 
     /// Forks the run, which is over.
-    pub(super) async fn forks(&self, engine: &Engine, fork: ForkAt) -> Result<Result<Run<Value>, StoreError>, String> {
+    pub(super) async fn forks(
+        &self,
+        driving: &Driving,
+        fork: ForkAt,
+    ) -> Result<Result<Run<Value>, StoreError>, String> {
+        let requester = if fork.requested { Some(self.without_workflows(driving)?) } else { None };
+        let engine = requester.as_ref().map_or(&driving.engine, |requester| &requester.engine);
         let records = self.disk.with_records(<[Stored]>::len) as u64;
         let asked = engine.fork(self.id()).id(id(self.disk.forks() + 1));
         let asked = match fork.before {
@@ -109,7 +120,10 @@ impl Life<'_> {
             None => asked,
         };
         match asked.await {
-            Ok(run) => Ok(Ok(run)),
+            Ok(run) => match requester {
+                None => Ok(Ok(run)),
+                Some(requester) => self.is_requested(driving, &requester, run.id()).await,
+            },
             Err(ForkError::Store(error) | ForkError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be forked: {other}")),
         }

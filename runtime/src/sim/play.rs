@@ -180,7 +180,7 @@ impl Life<'_> {
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
             let run = if let Some(fork) = self.next_fork() {
-                self.forks(engine, fork).await
+                self.forks(&driving, fork).await
             } else if self.ledger.is_mended() {
                 self.retries(&driving).await
             } else if is_first || (self.scenario.starts_again && !driving.is_back) {
@@ -268,33 +268,10 @@ impl Life<'_> {
         match retry.await {
             Ok(run) => match requester {
                 None => Ok(Ok(run)),
-                Some(requester) => match self.asks_more(&requester).await? {
-                    Ok(()) => self.recovers(engine, &self.id()).await,
-                    Err(error) => Ok(Err(error)),
-                },
+                Some(requester) => self.is_requested(driving, &requester, &self.id()).await,
             },
             Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be retried: {other}")),
-        }
-    }
-
-    /// Sends signals to a run whose retry is requested, and may cancel it.
-    async fn asks_more(&self, requester: &Driving) -> Result<Result<(), StoreError>, String> {
-        let drawn = |what: &str| behaviour::drawn(self.scenario.chance, "", what);
-        if self.scenario.waits() && drawn("signals before the retry").in_percent(50) {
-            for signal in self.early_signals() {
-                if let Err(error) = self.sends(requester, &self.id(), &signal).await? {
-                    return Ok(Err(error));
-                }
-            }
-        }
-        if !drawn("cancelled before the retry").in_percent(8) {
-            return Ok(Ok(()));
-        }
-        match requester.engine.cancel(&self.id()).await {
-            Ok(()) => Ok(Ok(())),
-            Err(CancelError::Store(error)) => Ok(Err(error)),
-            Err(unknown) => Err(unknown.to_string()),
         }
     }
 
