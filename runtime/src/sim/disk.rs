@@ -251,6 +251,13 @@ impl Disk {
         self.state().tracks.early.as_ref().map(|track| (track.records.clone(), track.follower.events()))
     }
 
+    /// The forks that were requested and forked: their ids, records, and consequences.
+    pub(super) fn links(&self) -> Vec<(String, Vec<Stored>, Vec<Stored>)> {
+        let state = self.state();
+        let links = state.tracks.links.iter();
+        links.map(|track| (track.id.clone(), track.records.clone(), track.follower.events())).collect()
+    }
+
     /// Reads the records of a run that a process may know: those before another process has taken it over.
     pub(super) fn with_known<T>(&self, process: u32, id: &str, look: impl FnOnce(&[Stored]) -> T) -> T {
         let state = self.state();

@@ -213,7 +213,7 @@ pub(super) fn forked(seed: u64) -> Scenario {
 }
 
 fn fork(random: &mut Random) -> ForkAt {
-    ForkAt { before: random.in_percent(60).then(|| random.below(1000) as u64), requested: false }
+    ForkAt { before: random.in_percent(60).then(|| random.below(1000) as u64), requested: false, chain: 0 }
 }
 
 fn failing(random: &mut Random, flow: &mut Flow) {
@@ -274,7 +274,10 @@ pub(super) fn requested_forks(seed: u64) -> Scenario {
     if !drawn.forks.is_empty() && random.in_percent(40) {
         drawn.forks.push(fork(&mut random));
     }
-    drawn.forks.iter_mut().for_each(|fork| fork.requested = random.in_percent(85));
+    for fork in &mut drawn.forks {
+        fork.requested = random.in_percent(85);
+        fork.chain = if fork.requested && random.in_percent(35) { 1 + random.below(3) as u64 } else { 0 };
+    }
     drawn.early.iter_mut().for_each(|early| early.requested = true);
     drawn
 }

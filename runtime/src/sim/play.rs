@@ -12,7 +12,7 @@ use super::behaviour;
 use super::bodies::workflows;
 use super::disk::{Disk, Takeovers};
 use super::follow::Follower;
-use super::forks::{ended, ended_early};
+use super::forks::{ended, ended_early, ended_links};
 use super::leases::Leased;
 use super::ledger::Ledger;
 use super::life::{Ended, Life};
@@ -131,6 +131,7 @@ fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
     }
     let mut runs = ended(&disk, ledger.take_ended());
     runs.extend(ended_early(&disk, ledger.take_ended_early()));
+    runs.extend(ended_links(&disk, ledger.take_ended_links())?);
     for (id, outcome) in ledger.take_followed() {
         is_what_came_of(&runs, &id, &outcome)?;
     }
@@ -176,7 +177,7 @@ impl Life<'_> {
 
     /// One process, as long as it is in charge of the run; then it only waits for the end of that.
     pub(super) async fn drives(&self, driving: Driving) -> Result<(), String> {
-        let Driving { process, engine, definition, .. } = &driving;
+        let Driving { engine, definition, .. } = &driving;
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
             let run = if let Some(fork) = self.next_fork() {
@@ -215,6 +216,14 @@ impl Life<'_> {
                         continue;
                     }
                     Ok(outcome) => {
+                        let ended_links = self.ends_links(&driving).await;
+                        if !self.is_in_charge(&driving) {
+                            return Ok(());
+                        }
+                        if let Err(error) = ended_links? {
+                            self.mends(&driving, error, &mut is_first)?;
+                            continue;
+                        }
                         let stays_over = self.stays_over(&driving, &outcome).await;
                         if !self.is_in_charge(&driving) {
                             return Ok(());
@@ -231,17 +240,22 @@ impl Life<'_> {
                 },
                 Err(error) => error,
             };
-            if !is_on_purpose(&failed, &self.scenario.faults) {
-                return Err(format!("the store is said to have failed: {failed}"));
-            }
-            // The disk is freed, and the run is requested again.
-            self.store_failures.update(|before| before + 1);
-            process.mend();
-            is_first = self.disk.with_records(|records| records.is_empty());
-            if self.store_failures.get() > 10 + self.scenario.faults.len() as u64 {
-                return Err(format!("the store is mended, and still fails: {failed}"));
-            }
+            self.mends(&driving, failed, &mut is_first)?;
         }
+    }
+
+    /// The disk is freed, and the run is requested again.
+    fn mends(&self, driving: &Driving, failed: StoreError, is_first: &mut bool) -> Result<(), String> {
+        if !is_on_purpose(&failed, &self.scenario.faults) {
+            return Err(format!("the store is said to have failed: {failed}"));
+        }
+        self.store_failures.update(|before| before + 1);
+        driving.process.mend();
+        *is_first = self.disk.with_records(|records| records.is_empty());
+        if self.store_failures.get() > 10 + self.scenario.faults.len() as u64 {
+            return Err(format!("the store is mended, and still fails: {failed}"));
+        }
+        Ok(())
     }
 
     fn is_how_it_ends(&self, id: &str, outcome: &Outcome<Value>) -> bool {

@@ -72,6 +72,13 @@ pub(super) struct ForkAt {
     /// Whether a process that does not know its workflow asks for that.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) requested: bool,
+    /// How many forks are requested before it, each of the one before, and it of the last of them. They are cancelled.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) chain: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// When and where a run is forked that is not over.
