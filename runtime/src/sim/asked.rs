@@ -122,6 +122,12 @@ impl Asked {
                 let was_unchecked = std::mem::take(&mut self.is_unchecked);
                 require(was_unchecked, "is accepted, and was not answered, or with an answer that was checked")
             }
+            EventKind::AnswerRejected { .. } => {
+                let was_unchecked = std::mem::take(&mut self.is_unchecked);
+                require(was_unchecked && self.is_answered, "is rejected, and has no answer that was not checked")?;
+                self.is_answered = false;
+                Ok(())
+            }
             EventKind::TimerSet { until } => {
                 require(self.until.is_none(), "is set twice")?;
                 self.until = Some(*until);

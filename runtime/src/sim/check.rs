@@ -92,7 +92,9 @@ impl Happened {
                 EventKind::CancelRequested => happened.cancel_requested = true,
                 EventKind::RunTimedOut => happened.is_timed_out = true,
                 // What was asked of the run since the request counts.
-                EventKind::RunRetried { .. } if happened.is_requested => happened.is_requested = false,
+                EventKind::RunRetried { requested: false, .. } if happened.is_requested => {
+                    happened.is_requested = false;
+                }
                 EventKind::RunRetried { requested, .. } => {
                     happened.is_requested = *requested;
                     happened.is_retried();

@@ -27,6 +27,8 @@ pub(super) struct Counts {
     /// Retries that were requested by a process without the workflow, and those whose run was given something to take
     /// since, or taken over, before they were carried out.
     pub(super) requested: (u64, u64),
+    /// Forks that were requested, and those that were given something to take before they were carried out.
+    pub(super) requested_forks: (u64, u64),
     /// Forks, and those of them that were completed.
     pub(super) forked: (u64, u64),
     pub(super) takeovers: Takeovers,
@@ -90,13 +92,14 @@ impl Counts {
             self.retried.0 += 1;
             self.retried.1 += is_completed(first);
         }
-        for (at, stored) in first.records.iter().enumerate() {
-            if matches!(stored.record.kind, EventKind::RunRetried { requested: true, .. }) {
-                let rest = &first.records[at + 1..];
-                let between = rest.iter().position(is_retry).unwrap_or(rest.len());
-                self.requested.0 += 1;
-                self.requested.1 += u64::from(between > 1);
-            }
+        for between in between_requests(first) {
+            self.requested.0 += 1;
+            self.requested.1 += u64::from(between > 1);
+        }
+        // A fork has copied the requests before its own.
+        for between in forks.iter().filter_map(|fork| between_requests(fork).last()) {
+            self.requested_forks.0 += 1;
+            self.requested_forks.1 += u64::from(between > 1);
         }
         self.forked.0 += forks.len() as u64;
         self.forked.1 += forks.iter().map(is_completed).sum::<u64>();
@@ -132,6 +135,15 @@ pub(super) fn at_every_commit(scenario: &Scenario, counts: &mut Counts) -> Resul
         }
     }
     Ok(())
+}
+
+/// How many records there are between each request of a run and that with which it was carried out.
+fn between_requests(run: &Ended) -> impl Iterator<Item = usize> {
+    let is_request = |at: &Stored| matches!(at.record.kind, EventKind::RunRetried { requested: true, .. });
+    run.records.iter().enumerate().filter(move |(_, stored)| is_request(stored)).map(|(at, _)| {
+        let rest = &run.records[at + 1..];
+        rest.iter().position(is_retry).unwrap_or(rest.len())
+    })
 }
 
 /// How often the time of a graph was up: the limit of all others is a certain one.

@@ -109,7 +109,7 @@ impl Disk {
             snapshots: BTreeMap::new(),
         };
         Disk(Arc::new(Shared {
-            is_shared: store.is_shared() || scenario.has_takeovers() || scenario.requests_retry,
+            is_shared: store.is_shared() || scenario.has_takeovers() || scenario.has_requests(),
             store: Box::new(store),
             commit_takes: scenario.commit_takes,
             died: Notify::new(),
@@ -249,6 +249,13 @@ impl Disk {
     /// The records of the early fork, and their consequences.
     pub(super) fn early(&self) -> Option<(Vec<Stored>, Vec<Stored>)> {
         self.state().tracks.early.as_ref().map(|track| (track.records.clone(), track.follower.events()))
+    }
+
+    /// The forks that were requested and forked: their ids, records, and consequences.
+    pub(super) fn links(&self) -> Vec<(String, Vec<Stored>, Vec<Stored>)> {
+        let state = self.state();
+        let links = state.tracks.links.iter();
+        links.map(|track| (track.id.clone(), track.records.clone(), track.follower.events())).collect()
     }
 
     /// Reads the records of a run that a process may know: those before another process has taken it over.

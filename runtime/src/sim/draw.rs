@@ -213,7 +213,7 @@ pub(super) fn forked(seed: u64) -> Scenario {
 }
 
 fn fork(random: &mut Random) -> ForkAt {
-    ForkAt { before: random.in_percent(60).then(|| random.below(1000) as u64) }
+    ForkAt { before: random.in_percent(60).then(|| random.below(1000) as u64), requested: false, chain: 0 }
 }
 
 fn failing(random: &mut Random, flow: &mut Flow) {
@@ -252,7 +252,34 @@ pub(super) fn forked_early(seed: u64) -> Scenario {
         at += random.below(250) as u64;
     }
     // Its time would begin anew with the fork, and what has failed for good before that would not.
-    Scenario { early: Some(EarlyFork { at, before }), time_limit: None, ..drawn }
+    Scenario { early: Some(EarlyFork { at, before, requested: false }), time_limit: None, ..drawn }
+}
+
+/// A scenario whose run is forked, over or not, by request of a process that does not know its workflow.
+pub(super) fn requested_forks(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(12));
+    let seed = seed ^ 0x66;
+    let mut drawn = match random.below(12) {
+        0..3 => forked(seed),
+        3..6 => forked_early(seed),
+        6..8 => Scenario { faults: taken_over(seed).faults, ..forked(seed) },
+        8 => Scenario { faults: taken_over(seed).faults, ..forked_early(seed) },
+        9 => signalled(seed),
+        10 => retried_child_workflows(seed),
+        _ => requested(seed),
+    };
+    if drawn.early.is_none() && drawn.forks.is_empty() {
+        drawn.forks.push(fork(&mut random));
+    }
+    if !drawn.forks.is_empty() && random.in_percent(40) {
+        drawn.forks.push(fork(&mut random));
+    }
+    for fork in &mut drawn.forks {
+        fork.requested = random.in_percent(85);
+        fork.chain = if fork.requested && random.in_percent(35) { 1 + random.below(3) as u64 } else { 0 };
+    }
+    drawn.early.iter_mut().for_each(|early| early.requested = true);
+    drawn
 }
 
 /// A scenario in which some nodes start over.

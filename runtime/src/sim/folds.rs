@@ -62,6 +62,11 @@ impl Folds {
         self.history.push(stored.clone());
     }
 
+    /// Whether a record is that of an end, also one that does not count any more.
+    pub(super) fn is_end(&self, number: u64) -> bool {
+        self.history.iter().any(|stored| stored.seq == number && stored.record.kind.is_terminal())
+    }
+
     /// Takes the record of a retry: folds the records that still count from the first one on. Returns them, with their
     /// consequences that are not recorded.
     ///

@@ -44,7 +44,7 @@ pub(super) struct Follower {
     is_over: bool,
     /// Whether a node has started over.
     starts_over: bool,
-    /// A retry that was requested, and is not carried out.
+    /// A retry or a fork that was requested, and is not carried out.
     request: Option<Request>,
     /// If the run was forked from another, and that from yet another: the numbers of the first records of their own.
     forked: BTreeSet<u64>,
@@ -70,8 +70,9 @@ pub(super) struct Follower {
     begun: Vec<String>,
 }
 
-/// A retry that was requested by a process that does not know the workflow.
+/// A retry or a fork that was requested by a process that does not know the workflow.
 struct Request {
+    is_fork: bool,
     /// What it names: where to begin anew, and what to run again.
     named: (Vec<String>, Vec<String>),
     /// The records that counted before it.
@@ -154,10 +155,12 @@ impl Follower {
             return self.is_requested(stored).map_err(says);
         }
         if let EventKind::RunRetried { .. } = kind {
-            let is_fork = self.forked.contains(&stored.seq);
-            if let Some(request) = &self.request {
+            let is_first_of_fork = self.forked.contains(&stored.seq);
+            if let Some(request) = &mut self.request {
                 request.is_carried_out(kind).map_err(says)?;
+                request.is_cancelled &= !is_first_of_fork;
             }
+            let is_fork = is_first_of_fork || self.is_requested_fork();
             let before = self.request.as_ref().map_or(&self.events, |request| &request.events);
             look_at_voids(&self.sites, before, kind, is_fork).map_err(says)?;
             self.events = self.folds.again(stored).map_err(says)?;
@@ -222,22 +225,37 @@ impl Follower {
         requests.map(|(path, item)| format!("{path}: {item}")).collect()
     }
 
+    fn is_requested_fork(&self) -> bool {
+        self.request.as_ref().is_some_and(|request| request.is_fork)
+    }
+
     /// # Errors
-    /// If the run is not over, or more is void than its end: what else is void only a process with the workflow knows.
+    /// If the run is neither over nor forked here, or more is void than its end: what else is void only a process with
+    /// the workflow knows.
     fn is_requested(&mut self, stored: &Stored) -> Result<(), String> {
         let EventKind::RunRetried { voids, from_nodes, rerun, .. } = &stored.record.kind else { return Ok(()) };
+        let is_fork = self.forked.contains(&stored.seq);
+        let mut voided = voids.iter().flat_map(Range::clone);
         let last = self.events.last().filter(|last| last.record.kind.is_terminal());
-        if !self.is_over || last.is_none_or(|end| voids.iter().flat_map(Range::clone).ne([end.seq])) {
+        if is_fork && !voided.all(|number| self.folds.is_end(number)) {
+            return Err("is a request for a fork, and voids more than an end".to_owned());
+        }
+        if !is_fork && (!self.is_over || last.is_none_or(|end| voided.ne([end.seq]))) {
             return Err("is a request for a retry, and does not void the end of the run alone".to_owned());
         }
         self.follows_in_order(stored)?;
         let named = (from_nodes.clone(), rerun.clone());
-        self.request = Some(Request { named, events: self.events.clone(), is_cancelled: false });
+        self.request = Some(match self.request.take() {
+            Some(_) if !is_fork => return Err("is requested, and was before".to_owned()),
+            // The fork carries out what was requested of its run. A cancellation since does not count in it.
+            Some(copied) => Request { is_fork, is_cancelled: false, ..copied },
+            None => Request { is_fork, named, events: self.events.clone(), is_cancelled: false },
+        });
         self.note(stored);
         Ok(())
     }
 
-    /// The next record of a run whose retry is requested.
+    /// The next record of a run whose retry is requested, or which is a requested fork.
     ///
     /// # Errors
     /// If it is neither that of its new process, nor something that is asked of any run.
@@ -245,7 +263,7 @@ impl Follower {
         self.follows_in_order(stored)?;
         match &stored.record.kind {
             EventKind::RunResumed { .. } => self.resumed += 1,
-            EventKind::SignalReceived { .. } => {}
+            EventKind::SignalReceived { .. } | EventKind::Answered { unchecked: true, .. } => {}
             EventKind::CancelRequested => {
                 self.request.iter_mut().for_each(|request| request.is_cancelled = true);
             }
@@ -285,7 +303,7 @@ impl Follower {
         if is_fork && !is_retry {
             return Err("is the first record of a fork, and does not say so".to_owned());
         }
-        if self.is_over != is_retry && !is_fork {
+        if self.is_over != is_retry && !is_fork && !self.is_requested_fork() {
             return Err("has a record behind the end, or is retried before it".to_owned());
         }
         if is_first != matches!(stored.record.kind, EventKind::RunStarted { .. }) {

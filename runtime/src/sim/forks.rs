@@ -1,17 +1,19 @@
 //! Forks: a run that is over is forked, and the fork is played and judged like any other run. The original run does not
 //! change.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::behaviour;
 use super::disk::Disk;
 use super::life::{Ended, Life};
-use super::originals::{EARLY, id};
+use super::originals::{EARLY, id, link};
 use super::process::is_on_purpose;
 use super::processes::Driving;
 use super::scenario::ForkAt;
-use crate::engine::{Engine, ForkError, Outcome, Run};
+use crate::engine::{CancelError, ForkError, Outcome, Run};
 use crate::event::EventKind;
 use crate::run_error::RunError;
 use crate::store::{StoreError, Stored};
@@ -29,6 +31,18 @@ pub(super) fn ended(disk: &Disk, outcomes: Vec<Outcome<Value>>) -> Vec<Ended> {
 pub(super) fn ended_early(disk: &Disk, outcome: Option<Outcome<Value>>) -> Option<Ended> {
     let (records, events) = disk.early()?;
     Some(Ended { id: EARLY.to_owned(), outcome: outcome?, records, events })
+}
+
+/// The forks that were requested and forked.
+///
+/// # Errors
+/// One that is not over.
+pub(super) fn ended_links(disk: &Disk, mut outcomes: BTreeMap<String, Outcome<Value>>) -> Result<Vec<Ended>, String> {
+    let links = disk.links().into_iter().map(|(id, records, events)| match outcomes.remove(&id) {
+        Some(outcome) => Ok(Ended { id, outcome, records, events }),
+        None => Err(format!("the fork `{id}` is not over")),
+    });
+    links.collect()
 }
 
 impl Life<'_> {
@@ -56,7 +70,9 @@ impl Life<'_> {
                     let Some(original) = self.disk.header(&self.id()).filter(|now| !now.status.is_over()) else {
                         return Ok(());
                     };
-                    let asked = engine.fork(original.id).id(EARLY);
+                    let requester = if early.requested { Some(self.without_workflows(&driving)?) } else { None };
+                    let engine_of_fork = requester.as_ref().map_or(engine, |requester| &requester.engine);
+                    let asked = engine_of_fork.fork(original.id).id(EARLY);
                     let asked = match early.before {
                         Some(before) => asked.before(1 + before % original.records),
                         None => asked,
@@ -64,7 +80,10 @@ impl Life<'_> {
                     match asked.await {
                         Ok(run) => {
                             self.ledger.is_forked_early(original.status.is_suspended());
-                            Ok(run)
+                            match requester {
+                                None => Ok(run),
+                                Some(requester) => self.is_requested(&driving, &requester, EARLY).await?,
+                            }
                         }
                         Err(ForkError::Store(error) | ForkError::Run(RunError::Store(error))) => Err(error),
                         // The run was retried, or another process has forked it.
@@ -101,18 +120,103 @@ impl Life<'_> {
     }
 
     /// Forks the run, which is over.
-    pub(super) async fn forks(&self, engine: &Engine, fork: ForkAt) -> Result<Result<Run<Value>, StoreError>, String> {
+    pub(super) async fn forks(
+        &self,
+        driving: &Driving,
+        fork: ForkAt,
+    ) -> Result<Result<Run<Value>, StoreError>, String> {
+        let requester = if fork.requested { Some(self.without_workflows(driving)?) } else { None };
+        let engine = requester.as_ref().map_or(&driving.engine, |requester| &requester.engine);
+        let number = self.disk.forks() + 1;
+        if let Some(requester) = &requester
+            && fork.chain > 0
+        {
+            return self.forks_by_links(driving, requester, fork, number).await;
+        }
         let records = self.disk.with_records(<[Stored]>::len) as u64;
-        let asked = engine.fork(self.id()).id(id(self.disk.forks() + 1));
+        let asked = engine.fork(self.id()).id(id(number));
         let asked = match fork.before {
             Some(before) => asked.before(1 + before % records),
             None => asked,
         };
         match asked.await {
-            Ok(run) => Ok(Ok(run)),
+            Ok(run) => match requester {
+                None => Ok(Ok(run)),
+                Some(requester) => self.is_requested(driving, &requester, run.id()).await,
+            },
             Err(ForkError::Store(error) | ForkError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be forked: {other}")),
         }
+    }
+
+    /// Requests a fork of a fork, which is requested as well, and so on. None of them is carried out yet, unless a process
+    /// that lives is faster.
+    async fn forks_by_links(
+        &self,
+        driving: &Driving,
+        requester: &Driving,
+        fork: ForkAt,
+        number: usize,
+    ) -> Result<Result<Run<Value>, StoreError>, String> {
+        let mut origin = self.id();
+        for at in 0..=fork.chain {
+            let (id, is_last) = if at < fork.chain { (link(number, at), false) } else { (id(number), true) };
+            let drawn = |what: &str| behaviour::drawn(self.scenario.chance, &id, what);
+            let records = self.disk.header(&origin).map_or(1, |origin| origin.records);
+            let before = match at {
+                0 => fork.before,
+                _ => drawn("before").in_percent(30).then(|| drawn("before record").below(1000) as u64),
+            };
+            let asked = requester.engine.fork(&*origin).id(&*id);
+            let asked = match before {
+                Some(before) => asked.before(1 + before % records),
+                None => asked,
+            };
+            match asked.await {
+                // A process that has died has requested it.
+                Ok(_) | Err(ForkError::IdTaken { .. }) => {}
+                Err(ForkError::Store(error)) => return Ok(Err(error)),
+                Err(other) => return Err(format!("the fork `{origin}` cannot be forked: {other}")),
+            }
+            // The forks that copy it are not cancelled.
+            if !is_last && drawn("cancelled at once").in_percent(50) {
+                match requester.engine.cancel(&id).await {
+                    Ok(()) => {}
+                    Err(CancelError::Store(error)) => return Ok(Err(error)),
+                    Err(unknown) => return Err(unknown.to_string()),
+                }
+            }
+            origin = id;
+        }
+        self.is_requested(driving, requester, &origin).await
+    }
+
+    /// Cancels the forks that were forked before they were carried out, and awaits their ends.
+    pub(super) async fn ends_links(&self, driving: &Driving) -> Result<Result<(), StoreError>, String> {
+        let links = self.disk.links().into_iter().map(|(id, ..)| id).filter(|id| !self.ledger.has_ended_link(id));
+        for id in links {
+            let run = match self.recovers(&driving.engine, &id).await? {
+                Ok(run) => run,
+                Err(error) => return Ok(Err(error)),
+            };
+            match run.cancel().await {
+                Ok(()) => {}
+                Err(CancelError::Store(error)) => return Ok(Err(error)),
+                Err(unknown) => return Err(unknown.to_string()),
+            }
+            let outcome = loop {
+                match run.outcome().await {
+                    Ok(Outcome::Waiting(_) | Outcome::AwaitingSignals(_)) => {
+                        tokio::time::sleep(Duration::from_millis(20)).await;
+                    }
+                    Ok(outcome) => break outcome,
+                    Err(RunError::Store(error)) => return Ok(Err(error)),
+                    Err(other) => return Err(format!("the fork `{id}` has stopped: {other}")),
+                }
+            };
+            self.ledger.ends_link(id, outcome);
+        }
+        Ok(Ok(()))
     }
 
     /// Whether the run that a fork comes from was cancelled: then the fork is not, which would keep it from ever being

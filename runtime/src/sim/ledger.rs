@@ -52,6 +52,8 @@ struct Book {
     /// The outcomes of the run, and of its forks.
     ended: Vec<Outcome<Value>>,
     ended_early: Option<Outcome<Value>>,
+    /// Those of forks that were requested and forked, by their ids.
+    ended_links: BTreeMap<String, Outcome<Value>>,
     /// How often the run was forked before it was over, and those while it waited.
     forked_early: (u64, u64),
     /// The outcomes reported by processes from which the run was taken over, by the id of the run.
@@ -156,6 +158,19 @@ impl Ledger {
 
     pub(super) fn take_ended_early(&self) -> Option<Outcome<Value>> {
         self.book().ended_early.take()
+    }
+
+    /// A fork that was requested and forked is over.
+    pub(super) fn ends_link(&self, id: String, outcome: Outcome<Value>) {
+        self.book().ended_links.insert(id, outcome);
+    }
+
+    pub(super) fn has_ended_link(&self, id: &str) -> bool {
+        self.book().ended_links.contains_key(id)
+    }
+
+    pub(super) fn take_ended_links(&self) -> BTreeMap<String, Outcome<Value>> {
+        std::mem::take(&mut self.book().ended_links)
     }
 
     /// How many runs are over.

@@ -40,6 +40,7 @@ mod progress;
 mod records;
 mod regressions;
 mod replays;
+mod requests;
 mod scenario;
 mod senders;
 mod shrink;

@@ -9,6 +9,15 @@ pub(super) fn id(forks: usize) -> String {
     if forks == 0 { "x".to_owned() } else { format!("x{forks}") }
 }
 
+/// The id of a fork that is requested before the fork of this number, and forked in its place.
+pub(super) fn link(forks: usize, number: u64) -> String {
+    format!("{}.{number}", id(forks))
+}
+
+pub(super) fn is_link(id: &str) -> bool {
+    id.contains('.')
+}
+
 /// Whether the run of this id follows another one that has started over.
 pub(super) fn is_next(id: &str) -> bool {
     id.contains('~')
@@ -30,13 +39,6 @@ impl Original {
     pub(super) fn new(store: &dyn Store, key: RunKey, id: &str, records: Vec<Stored>, events: Vec<Stored>) -> Original {
         let header = at_once(store.header(id)).ok().flatten();
         Original { header, records, events, key }
-    }
-
-    /// # Errors
-    /// The difference of the fork.
-    pub(super) fn is_forked_as(&self, store: &dyn Store, fork: &RunHeader) -> Result<(), String> {
-        let header = self.header.as_ref().ok_or("a run was forked that is not there")?;
-        is_forked_as(store, &header.id, &self.records, fork)
     }
 
     /// # Errors

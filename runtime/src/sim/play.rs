@@ -12,7 +12,7 @@ use super::behaviour;
 use super::bodies::workflows;
 use super::disk::{Disk, Takeovers};
 use super::follow::Follower;
-use super::forks::{ended, ended_early};
+use super::forks::{ended, ended_early, ended_links};
 use super::leases::Leased;
 use super::ledger::Ledger;
 use super::life::{Ended, Life};
@@ -28,6 +28,7 @@ use crate::engine::{CancelError, Engine, Outcome, RetryError, Run, StartError};
 use crate::event::EventKind;
 use crate::question::AnswerError;
 use crate::run_error::RunError;
+use crate::schema;
 use crate::store::{MemoryStore, StoreError, Stored};
 use crate::workflow::Flow;
 
@@ -130,6 +131,7 @@ fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
     }
     let mut runs = ended(&disk, ledger.take_ended());
     runs.extend(ended_early(&disk, ledger.take_ended_early()));
+    runs.extend(ended_links(&disk, ledger.take_ended_links())?);
     for (id, outcome) in ledger.take_followed() {
         is_what_came_of(&runs, &id, &outcome)?;
     }
@@ -175,11 +177,11 @@ impl Life<'_> {
 
     /// One process, as long as it is in charge of the run; then it only waits for the end of that.
     pub(super) async fn drives(&self, driving: Driving) -> Result<(), String> {
-        let Driving { process, engine, definition, .. } = &driving;
+        let Driving { engine, definition, .. } = &driving;
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
             let run = if let Some(fork) = self.next_fork() {
-                self.forks(engine, fork).await
+                self.forks(&driving, fork).await
             } else if self.ledger.is_mended() {
                 self.retries(&driving).await
             } else if is_first || (self.scenario.starts_again && !driving.is_back) {
@@ -214,6 +216,14 @@ impl Life<'_> {
                         continue;
                     }
                     Ok(outcome) => {
+                        let ended_links = self.ends_links(&driving).await;
+                        if !self.is_in_charge(&driving) {
+                            return Ok(());
+                        }
+                        if let Err(error) = ended_links? {
+                            self.mends(&driving, error, &mut is_first)?;
+                            continue;
+                        }
                         let stays_over = self.stays_over(&driving, &outcome).await;
                         if !self.is_in_charge(&driving) {
                             return Ok(());
@@ -230,17 +240,22 @@ impl Life<'_> {
                 },
                 Err(error) => error,
             };
-            if !is_on_purpose(&failed, &self.scenario.faults) {
-                return Err(format!("the store is said to have failed: {failed}"));
-            }
-            // The disk is freed, and the run is requested again.
-            self.store_failures.update(|before| before + 1);
-            process.mend();
-            is_first = self.disk.with_records(|records| records.is_empty());
-            if self.store_failures.get() > 10 + self.scenario.faults.len() as u64 {
-                return Err(format!("the store is mended, and still fails: {failed}"));
-            }
+            self.mends(&driving, failed, &mut is_first)?;
         }
+    }
+
+    /// The disk is freed, and the run is requested again.
+    fn mends(&self, driving: &Driving, failed: StoreError, is_first: &mut bool) -> Result<(), String> {
+        if !is_on_purpose(&failed, &self.scenario.faults) {
+            return Err(format!("the store is said to have failed: {failed}"));
+        }
+        self.store_failures.update(|before| before + 1);
+        driving.process.mend();
+        *is_first = self.disk.with_records(|records| records.is_empty());
+        if self.store_failures.get() > 10 + self.scenario.faults.len() as u64 {
+            return Err(format!("the store is mended, and still fails: {failed}"));
+        }
+        Ok(())
     }
 
     fn is_how_it_ends(&self, id: &str, outcome: &Outcome<Value>) -> bool {
@@ -267,33 +282,10 @@ impl Life<'_> {
         match retry.await {
             Ok(run) => match requester {
                 None => Ok(Ok(run)),
-                Some(requester) => match self.asks_more(&requester).await? {
-                    Ok(()) => self.recovers(engine, &self.id()).await,
-                    Err(error) => Ok(Err(error)),
-                },
+                Some(requester) => self.is_requested(driving, &requester, &self.id()).await,
             },
             Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be retried: {other}")),
-        }
-    }
-
-    /// Sends signals to a run whose retry is requested, and may cancel it.
-    async fn asks_more(&self, requester: &Driving) -> Result<Result<(), StoreError>, String> {
-        let drawn = |what: &str| behaviour::drawn(self.scenario.chance, "", what);
-        if self.scenario.waits() && drawn("signals before the retry").in_percent(50) {
-            for signal in self.early_signals() {
-                if let Err(error) = self.sends(requester, &self.id(), &signal).await? {
-                    return Ok(Err(error));
-                }
-            }
-        }
-        if !drawn("cancelled before the retry").in_percent(8) {
-            return Ok(Ok(()));
-        }
-        match requester.engine.cancel(&self.id()).await {
-            Ok(()) => Ok(Ok(())),
-            Err(CancelError::Store(error)) => Ok(Err(error)),
-            Err(unknown) => Err(unknown.to_string()),
         }
     }
 
@@ -436,6 +428,8 @@ impl Life<'_> {
     async fn answers(&self, engine: &Engine, run: &str, question: &str) -> Result<Result<(), StoreError>, String> {
         match engine.answer(run, question, json!("not a number")).await {
             Err(AnswerError::Invalid { .. }) => {}
+            // Without schemas only its node can refuse it, which is busy.
+            Err(AnswerError::Unread { .. }) if !schema::IS_CHECKED => return Ok(Ok(())),
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             // It may have been withdrawn, or answered by a process that did not live to know it.
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),

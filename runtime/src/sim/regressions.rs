@@ -564,3 +564,12 @@ fn each_item_of_brackets_in_brackets_has_the_places_of_a_graph_of_its_own() {
                     "graph":"(START) => END; START => n4i2i2","max_parallel":2}}}}}}}}}}"#,
     );
 }
+
+/// The judge had it count again: without schemas it is recorded before its node rejects it.
+#[test]
+fn an_answer_that_its_node_has_rejected_stays_rejected_in_a_retried_run() {
+    holds(
+        r#"{"chance":1,"flow":{"graph":"START => n2; n2 => n3; n3 => END","nodes":{"n2":{"does":["Ask"]},"n3":{"fails":1}}},
+            "faults":[{"at":2,"carried_out":true,"how":"Dies"}],"retries":true}"#,
+    );
+}

@@ -69,6 +69,16 @@ pub(super) enum Again {
 pub(super) struct ForkAt {
     /// Before the record of this number, modulo how many there are, and never before the first; `None` is at its end.
     pub(super) before: Option<u64>,
+    /// Whether a process that does not know its workflow asks for that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) requested: bool,
+    /// How many forks are requested before it, each of the one before, and it of the last of them. They are cancelled.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) chain: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// When and where a run is forked that is not over.
@@ -79,6 +89,9 @@ pub(super) struct EarlyFork {
     pub(super) at: u64,
     /// As in [`ForkAt`].
     pub(super) before: Option<u64>,
+    /// As in [`ForkAt`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) requested: bool,
 }
 
 /// Where the run is kept.
@@ -347,6 +360,12 @@ impl Scenario {
     /// Whether processes take the run over from others that live.
     pub(super) fn has_takeovers(&self) -> bool {
         self.faults.iter().any(|fault| matches!(fault.how, How::TakenOver { .. }))
+    }
+
+    /// Whether a process that does not know the workflow asks for retries or forks.
+    pub(super) fn has_requests(&self) -> bool {
+        let is_requested = self.early.is_some_and(|early| early.requested);
+        self.requests_retry || is_requested || self.forks.iter().any(|fork| fork.requested)
     }
 
     /// As it is when nothing fails any more.

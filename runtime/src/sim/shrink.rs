@@ -61,8 +61,11 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     with(&|to| to.early = None);
     with(&|to| to.early = to.early.map(|early| EarlyFork { at: early.at / 2, ..early }));
     with(&|to| to.early = to.early.map(|early| EarlyFork { before: None, ..early }));
+    with(&|to| to.early = to.early.map(|early| EarlyFork { requested: false, ..early }));
     for at in 0..scenario.forks.len() {
         with(&|to| _ = to.forks.remove(at));
+        with(&|to| (to.forks[at].requested, to.forks[at].chain) = (false, 0));
+        with(&|to| to.forks[at].chain = to.forks[at].chain.saturating_sub(1));
         with(&|to| to.forks[at].before = None);
         with(&|to| to.forks[at].before = to.forks[at].before.map(|before| before / 2));
         with(&|to| to.forks[at].before = to.forks[at].before.map(|before| before.saturating_sub(1)));

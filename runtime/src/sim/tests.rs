@@ -130,6 +130,19 @@ fn random_runs_that_are_forked_before_they_are_over_keep_every_promise() {
 }
 
 #[test]
+fn random_runs_whose_forks_are_requested_keep_every_promise() {
+    let counts = keep_every_promise(draw::requested_forks, 80);
+    happens("forks were requested", counts.requested_forks.0, &counts, 2);
+    happens("were asked for more before they were carried out", counts.requested_forks.1, &counts, 30);
+    happens("were forked by request while they waited", counts.forked_early.1, &counts, 30);
+}
+
+#[test]
+fn a_run_whose_fork_is_requested_outlives_the_failure_of_any_commit() {
+    outlives(draw::requested_forks, 40);
+}
+
+#[test]
 fn random_runs_that_wait_for_signals_keep_every_promise() {
     let counts = keep_every_promise(draw::signalled, 200);
     let SignalCounts { delivered, again, rejected, early } = counts.signals;

@@ -12,6 +12,8 @@ pub(super) struct Tracks {
     /// A fork of the run that was not over then.
     pub(super) early: Option<Track>,
     pub(super) originals: Vec<Original>,
+    /// Forks that were requested and forked, and are cancelled.
+    pub(super) links: Vec<Track>,
     /// The runs that have started over before it.
     pub(super) before: Vec<Track>,
     /// The first guarantee that a record has broken.
@@ -20,7 +22,7 @@ pub(super) struct Tracks {
 
 pub(super) struct Track {
     pub(super) run: Option<RunKey>,
-    id: String,
+    pub(super) id: String,
     pub(super) records: Vec<Stored>,
     /// The fold of the records.
     pub(super) follower: Follower,
@@ -129,17 +131,20 @@ impl Track {
 impl Tracks {
     pub(super) fn new(follower: Follower) -> Tracks {
         let now = Track::new(None, originals::id(0), follower);
-        Tracks { now, early: None, originals: Vec::new(), before: Vec::new(), broken: None }
+        Tracks { now, early: None, originals: Vec::new(), links: Vec::new(), before: Vec::new(), broken: None }
     }
 
     pub(super) fn of(&mut self, run: RunKey) -> Option<&mut Track> {
-        let tracks = [&mut self.now].into_iter().chain(&mut self.early).chain(&mut self.before);
-        tracks.into_iter().find(|track| track.run == Some(run))
+        self.all().find(|track| track.run == Some(run))
     }
 
-    /// The track of a run; that of the run that is played now for all except the early fork, and those before it.
+    fn all(&mut self) -> impl Iterator<Item = &mut Track> {
+        [&mut self.now].into_iter().chain(&mut self.early).chain(&mut self.links).chain(&mut self.before)
+    }
+
+    /// The track of a run; that of the run that is played now for all except other forks, and those before it.
     pub(super) fn by_id(&self, id: &str) -> &Track {
-        self.early.iter().chain(&self.before).find(|track| track.id == id).unwrap_or(&self.now)
+        self.early.iter().chain(&self.links).chain(&self.before).find(|track| track.id == id).unwrap_or(&self.now)
     }
 
     /// The id of the run that is played now.
@@ -160,33 +165,28 @@ impl Tracks {
     /// The run that the records are of from here on.
     pub(super) fn plays(&mut self, store: &dyn Store, header: &RunHeader) {
         let Some(before) = self.now.run else { return self.now.run = Some(header.key) };
-        if self.before.iter().any(|track| track.run == Some(header.key)) {
+        if self.of(header.key).is_some() {
             return;
         }
+        let (origin, at) = header.forked_from.clone().unzip();
+        let origin = self.by_id(&origin.unwrap_or_default());
+        let held = originals::is_forked_as(store, &origin.id, &origin.records, header);
+        let fork = Track::new(Some(header.key), header.id.clone(), origin.follower.of_fork(at));
         if header.id == originals::EARLY {
-            if self.early.is_none() {
-                let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
-                self.early = Some(Track::new(Some(header.key), header.id.clone(), follower));
-                let held = originals::is_forked_as(store, &self.now.id, &self.now.records, header);
-                self.breaks(held);
-            }
-            return;
-        }
-        if before != header.key {
-            let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
-            let track = std::mem::replace(&mut self.now, Track::new(Some(header.key), header.id.clone(), follower));
+            self.early = Some(fork);
+        } else if originals::is_link(&header.id) {
+            self.links.push(fork);
+        } else {
+            let track = std::mem::replace(&mut self.now, fork);
             let id = originals::id(self.originals.len());
-            let original = Original::new(store, before, &id, track.records, track.follower.events());
-            let held = original.is_forked_as(store, header);
-            self.originals.push(original);
-            self.breaks(held);
+            self.originals.push(Original::new(store, before, &id, track.records, track.follower.events()));
         }
+        self.breaks(held);
     }
 
     /// Reads the new records of the journal.
     pub(super) fn refresh(&mut self, store: &dyn Store) {
-        let tracks = [&mut self.now].into_iter().chain(&mut self.early).chain(&mut self.before);
-        let held = tracks.map(|track| track.refresh(store)).fold(Ok(()), Result::and);
+        let held = self.all().map(|track| track.refresh(store)).fold(Ok(()), Result::and);
         self.breaks(held);
     }
 

@@ -24,6 +24,7 @@ fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
             }
             EventKind::Answered { unchecked: true, .. } => _ = unchecked.insert(path.clone(), stored.seq),
             EventKind::AnswerAccepted => done.entry(path.clone()).or_default().extend(unchecked.remove(path)),
+            EventKind::AnswerRejected { .. } => _ = unchecked.remove(path),
             EventKind::NodeCompleted { .. }
             | EventKind::NodeCollecting { .. }
             | EventKind::Answered { .. }
@@ -37,18 +38,39 @@ fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
     done
 }
 
-/// The answers that were recorded unchecked and never accepted, by the numbers of their records: their callers got the
-/// error that the question was withdrawn.
-fn refused(records: &[Stored]) -> Vec<u64> {
-    let mut refused: BTreeMap<&str, u64> = BTreeMap::new();
-    for Stored { seq, record, .. } in records {
-        match &record.kind {
-            EventKind::Answered { unchecked: true, .. } => _ = refused.insert(&record.path, *seq),
-            EventKind::AnswerAccepted => _ = refused.remove(record.path.as_str()),
-            _ => {}
+/// The answers that were recorded unchecked and never accepted: their callers got an error.
+#[derive(Default)]
+struct Refused {
+    /// Those whose question was withdrawn, by the numbers of their records.
+    withdrawn: Vec<u64>,
+    /// Those that their node has rejected, each with the number of that record.
+    rejected: Vec<(u64, u64)>,
+}
+
+impl Refused {
+    fn of(records: &[Stored]) -> Refused {
+        let mut unchecked: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut refused = Refused::default();
+        for Stored { seq, record, .. } in records {
+            match &record.kind {
+                EventKind::Answered { unchecked: true, .. } => _ = unchecked.insert(&record.path, *seq),
+                EventKind::AnswerAccepted => _ = unchecked.remove(record.path.as_str()),
+                EventKind::AnswerRejected { .. } => {
+                    refused.rejected.extend(unchecked.remove(record.path.as_str()).map(|answer| (answer, *seq)));
+                }
+                _ => {}
+            }
         }
+        refused.withdrawn.extend(unchecked.into_values());
+        refused
     }
-    refused.into_values().collect()
+
+    /// The first of them that counts again after a retry.
+    fn counts_again(&self, is_void: impl Fn(u64) -> bool, is_fork: bool) -> Option<u64> {
+        let withdrawn = self.withdrawn.iter().find(|answer| !is_fork && !is_void(**answer));
+        let rejected = || self.rejected.iter().find(|(answer, rejected)| is_void(*rejected) && !is_void(*answer));
+        withdrawn.copied().or_else(|| rejected().map(|(answer, _)| *answer))
+    }
 }
 
 /// Whether a record makes all earlier records of the graphs inside a node void.
@@ -124,8 +146,8 @@ pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind
     let named: Vec<Named<'_>> =
         from_nodes.chain(rerun).filter(|named| is_current(sites, records, named.path)).collect();
     let is_void = |number: u64| voids.iter().any(|range| range.contains(&number));
-    if let Some(refused) = refused(records).into_iter().find(|number| !is_fork && !is_void(*number)) {
-        return Err(format!("the answer of record {refused} was refused when the run ended, and counts again"));
+    if let Some(refused) = Refused::of(records).counts_again(is_void, is_fork) {
+        return Err(format!("the answer of record {refused} was refused before, and counts again"));
     }
     let done = done(sites, records);
     let failed = failed_jobs(sites, records, &done);
