@@ -10,11 +10,11 @@ use crate::row;
 use crate::runs;
 use crate::trouble::Trouble;
 
-/// The runs `r` that a claim may take when they are ready, whoever they belong to: `$2` workflows, `$3` exceptions, `$4` the only one.
+/// The runs `r` that a claim may take when they are ready, of any owner: `$2` workflows, `$3` exceptions, `$4` the only one.
 const IS_WANTED: &str =
     "r.ready is not null and r.workflow = any($2) and r.key <> all($3) and ($4::bigint is null or r.key = $4)";
 
-/// The owners that it may take them from, each found by an index in the order of time, however many wait: nobody; `$1`, the claimer,
+/// The owners that it may take them from, each found by an index in the order of time, however many wait: none; `$1`, the claimer,
 /// with `$5` also those that run; with `$6` the dead.
 const FROM: [&str; 3] = [
     "runs r where r.owner is null",
