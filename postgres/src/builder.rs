@@ -14,8 +14,8 @@ use tokio_postgres::config::Host;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Config, NoTls, Socket};
 
-use crate::connections::{Connect, Connections, path};
-use crate::schema::migrate;
+use crate::connections::{Connect, Connections, Facts, path};
+use crate::schema::{facts, migrate};
 use crate::store::PostgresStore;
 use crate::trouble::Trouble;
 
@@ -130,23 +130,25 @@ impl PostgresStoreBuilder {
             }
             .boxed()
         });
-        let connections = Connections {
+        let mut connections = Connections {
             pool,
             connect,
             schema: Arc::clone(&schema),
             server: Arc::clone(&server),
             changes: watch::Sender::new(()),
+            facts: Facts::default(),
         };
         let made = async {
             let mut client = connections.pool.get().await?;
-            migrate(&mut client, &schema).await
+            migrate(&mut client, &schema).await?;
+            facts(&client).await
         };
         // What tokio says to a program whose runtime has no I/O.
         let made = AssertUnwindSafe(made).catch_unwind().await.map_err(|_| StoreError::Other {
             message: "a store in PostgreSQL needs a tokio runtime with I/O and timers; build it with `enable_all()`"
                 .to_owned(),
         })?;
-        made.map_err(|trouble: Trouble| trouble.for_caller(&server))?;
+        connections.facts = made.map_err(|trouble: Trouble| trouble.for_caller(&server))?;
         Ok(PostgresStore::over(connections))
     }
 }

@@ -39,6 +39,17 @@ pub(crate) struct Connections {
     pub(crate) server: Arc<str>,
     /// Changes when another engine has changed something.
     pub(crate) changes: watch::Sender<()>,
+    pub(crate) facts: Facts,
+}
+
+/// What the functions of the schema give, and does not change while it is in use: for the statement that is executed most often,
+/// which does not call them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts {
+    /// The first half of its advisory locks.
+    pub(crate) locks: i32,
+    /// What is added to the numbers of transactions.
+    pub(crate) xids: i64,
 }
 
 impl Connections {

@@ -3,6 +3,7 @@
 use graphweft::store::StoreError;
 use tokio_postgres::Client;
 
+use crate::connections::Facts;
 use crate::trouble::Trouble;
 
 /// The steps from one format to the next; after the first n of them a database has format n.
@@ -173,6 +174,12 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<(), Tro
         .await?;
     step.commit().await?;
     is_behind_its_places(client).await
+}
+
+/// The facts of a schema that has the present format.
+pub(crate) async fn facts(client: &Client) -> Result<Facts, Trouble> {
+    let row = client.query_one("select owner_locks(), xids from meta", &[]).await?;
+    Ok(Facts { locks: row.try_get(0)?, xids: row.try_get(1)? })
 }
 
 /// The format of the schema; `None` if it is none of ours.

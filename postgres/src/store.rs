@@ -83,7 +83,7 @@ impl Store for PostgresStore {
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
         let connections = self.connections.clone();
-        async move { connections.with(|client| runs::append(client, &batch)).await }.boxed()
+        async move { connections.with(|client| runs::append(client, connections.facts, &batch)).await }.boxed()
     }
 
     fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {

@@ -190,12 +190,11 @@ async fn engine_run() {
 #[tokio::main]
 async fn main() {
     println!("| work | figure | goal |\n| --- | --- | --- |");
+    idle().await;
     let schema = fresh_schema();
     let store = builder(&schema).max_connections(32).connect().await.unwrap();
     step(&store, &schema).await;
     at_once(&store).await;
     engine_run().await;
     claims(&store, &schema).await;
-    drop(store);
-    idle().await;
 }
