@@ -75,7 +75,7 @@ workflow! {
     }
 }
 
-/// What [`batch`] gives.
+/// What the workflow `batch` gives.
 #[must_use]
 pub fn of_batch(n: u64) -> u64 {
     (0..8).map(|i| n + 2 + i + 1).sum::<u64>() + 1
