@@ -162,8 +162,14 @@ async fn is_ahead(
             turns.retain(|open| *open != turn);
         }
     }
-    *turns = at_work(engine, turns, run, path).await?;
-    Ok(!turns.is_empty())
+    // One that is at work is enough.
+    while let Some(first) = turns.first() {
+        if !at_work(engine, std::slice::from_ref(first), run, path).await?.is_empty() {
+            return Ok(true);
+        }
+        turns.remove(0);
+    }
+    Ok(false)
 }
 
 /// Those turns whose runs are not over, and that are not of an earlier execution of this agent.

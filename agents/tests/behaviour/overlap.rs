@@ -313,8 +313,9 @@ fn a_run_that_waits_has_its_turn_wherever_the_process_dies() {
                 let second = start::<queued>(&engine, "second", "Hello").await;
                 assert_eq!(result(&second).await.unwrap(), "3 seen", "{at}");
                 assert_eq!(said(&engine).await, ["slow", "1 seen", "Hello", "3 seen"], "{at}");
-                let (slept, are_early) = sleeps(&engine, "second").await;
-                assert!(slept <= 1 && are_early, "{at}: {slept}");
+                // To its time, if it was unloaded when the process died.
+                let (slept, _) = sleeps(&engine, "second").await;
+                assert!(slept <= 1, "{at}: {slept}");
                 engine.shutdown().await;
             });
             if !died {

@@ -4,7 +4,7 @@ pub mod earlier;
 pub mod refunds;
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use graphweft::Retention;
@@ -14,6 +14,12 @@ use graphweft_otel::Resumed;
 use refunds::{Bank, refund};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The file with the runs, for the service and the program beside it.
+#[must_use]
+pub fn database() -> PathBuf {
+    std::env::var_os("APPROVALS_DATABASE").map_or_else(|| "approvals.db".into(), PathBuf::from)
+}
 
 /// An engine with everything that a run may need: both versions of the workflow, and the resources of its nodes.
 ///

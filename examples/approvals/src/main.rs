@@ -16,7 +16,7 @@
 //!
 //! <http://localhost:8080/inspector> shows all runs. It has no login here, and so the service listens on this machine only.
 //!
-//! On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for. With
+//! The runs are in `approvals.db`, or in the file that `APPROVALS_DATABASE` names. On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for. With
 //! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318` it exports its traces. Before the next version is deployed,
 //! `cargo run -p approvals --bin approvals-admin check` says which runs it could not continue; `-- --help` says what else there is.
 //!
@@ -33,7 +33,6 @@ mod api;
 mod telemetry;
 
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -46,8 +45,6 @@ use tokio::sync::oneshot;
 struct Arguments {
     #[arg(long, default_value = "127.0.0.1:8080")]
     address: String,
-    #[arg(long, default_value = "approvals.db")]
-    database: PathBuf,
     /// How long the bank takes.
     #[arg(long, default_value_t = 1)]
     bank_seconds: u64,
@@ -75,7 +72,7 @@ async fn serve(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let stop = stop_signal()?;
     let traces = telemetry::install()?;
     let bank = Bank::new(Duration::from_secs(arguments.bank_seconds));
-    let engine = approvals::engine(&arguments.database, bank).await?;
+    let engine = approvals::engine(&approvals::database(), bank).await?;
     for (run, error) in engine.recover().await?.failed {
         tracing::error!(run, %error, "cannot be resumed");
     }

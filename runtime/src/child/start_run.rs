@@ -66,7 +66,7 @@ struct Request<'c, W: Workflow> {
 /// The run that was started in this process.
 type Came<T> = Mutex<Option<Run<T>>>;
 
-/// A node could not start a run. It is recorded, and is the same when the node runs again. `?` returns it from a node whose error is a
+/// A node could not start a run. It is recorded, and is the same after a restart; the next attempt of the node tries again. `?` returns it from a node whose error is a
 /// `String`, this type, or a type that is `From` it, and an arm `err` can carry it.
 ///
 /// A node that takes part of its work elsewhere only if it can:
@@ -158,7 +158,6 @@ impl StartRunError {
             StartError::OtherWorkflow { id: run, existing, requested } => {
                 StartRunError::OtherWorkflow { run, existing, requested }
             }
-            StartError::Deleted { id: run, .. } => StartRunError::Deleted { run },
             other => StartRunError::Refused { path: path.to_owned(), message: other.to_string() },
         }
     }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures::future::select;
+use futures::FutureExt;
+use futures::future::{BoxFuture, select};
 
 use super::inner::Engine;
 use super::inner::Inner;
@@ -38,14 +39,18 @@ impl Engine {
         runtime.spawn(async move {
             let kept = Kept(inner);
             let (mut pause, mut most) = (LOOK, LOOK);
-            let mut changed = None;
+            let mut changed: Option<BoxFuture<'static, ()>> = None;
             loop {
                 let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
                     tracing::warn!("the tokio runtime has no timers, so runs that wait are not resumed");
                     return;
                 };
                 match changed.take() {
-                    Some(changed) => drop(select(pin!(sleep), changed).await),
+                    // One change is often followed by the next, and each look is work for the store.
+                    Some(changed) => {
+                        let changed = changed.then(|()| tokio::time::sleep(LOOK_AGAIN));
+                        select(pin!(sleep), pin!(changed)).await;
+                    }
                     None => sleep.await,
                 }
                 let Some(inner) = kept.0.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };

@@ -1,6 +1,7 @@
 //! The logs beside the runs, and the way of a node to its engine.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use super::inner::Engine;
 use crate::context::Context;
@@ -58,6 +59,11 @@ impl Engine {
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.0.store)
+    }
+
+    /// The logs of scopes that are being trimmed.
+    pub(crate) fn scope_trims(&self) -> Arc<Mutex<BTreeSet<String>>> {
+        Arc::clone(&self.0.env.scope_trims)
     }
 
     /// How many updates of a scope are kept one by one at least.

@@ -4,7 +4,8 @@
 //! position: a cache, which may be missing, and counts only if the entry at its position is there. So one that
 //! outlives the deletion of the log, since it was written at that time, says nothing: positions are never given again.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde::Deserialize;
@@ -29,6 +30,8 @@ pub(super) struct ScopeLog {
     pub(super) store: Arc<dyn Store>,
     /// How many updates are kept one by one at least.
     pub(super) updates: usize,
+    /// The logs that the engine is trimming.
+    pub(super) trims: Arc<Mutex<BTreeSet<String>>>,
     pub(super) scope: &'static str,
     pub(super) id: String,
     pub(super) log: String,
@@ -38,7 +41,7 @@ impl ScopeLog {
     pub(super) fn new(engine: &Engine, scope: &'static str, id: String) -> Result<Self, ScopeError> {
         let (logs, store, updates) = (engine.logs()?, engine.store(), engine.scope_updates());
         let log = format!("{}{}", prefix_of(scope), escaped(&id));
-        Ok(ScopeLog { logs, store, updates, scope, id, log })
+        Ok(ScopeLog { logs, store, updates, trims: engine.scope_trims(), scope, id, log })
     }
 
     /// The state up to a position; with `u64::MAX`, as it is now.

@@ -11,25 +11,52 @@
 //! An update is kept if it may be sent again, so that it is found to be there: if its run can be resumed or retried, or if a program has given it
 //! a key lately.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::error::{ScopeError, WrittenBy};
 use super::log::{KEYED, ScopeLog, not_json};
 use super::summary::{Logged, Summary};
-use crate::store::{LogEntry, LogTrim, RunStatus};
+use crate::store::{LogEntry, LogTrim, RunStatus, Store};
 
 /// For how long the keys that a program gives its updates are kept.
 const KEYS_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// How many runs the store is asked about at once.
+const AT_ONCE: usize = 32;
+
+/// While it lives, no other reader trims the log.
+struct Alone {
+    /// The logs that the engine is trimming.
+    trims: Arc<Mutex<BTreeSet<String>>>,
+    log: String,
+}
+
+impl Alone {
+    fn of(trims: &Arc<Mutex<BTreeSet<String>>>, log: &str) -> Option<Self> {
+        let is_first = trims.lock().unwrap_or_else(PoisonError::into_inner).insert(log.to_owned());
+        is_first.then(|| Alone { trims: Arc::clone(trims), log: log.to_owned() })
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.trims.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.log);
+    }
+}
+
 impl ScopeLog {
     /// Whether so much is behind the last summary that another one pays, which reads what was kept before it as well.
     pub(super) fn is_long(&self, updates: usize, kept: usize) -> bool {
-        updates >= self.updates + self.updates.max(kept).max(1)
+        updates >= self.updates.saturating_add(self.updates.max(kept).max(1))
     }
 
-    /// Trims the log, if it is as long as it seems.
+    /// Trims the log, if it is as long as it seems, and no other reader in this engine is at it.
     pub(super) async fn trim(&self) -> Result<(), ScopeError> {
+        let Some(_alone) = Alone::of(&self.trims, &self.log) else { return Ok(()) };
         let entries = self.logs.read(&self.log, 0, u64::MAX).await?;
         let logged: Vec<Logged> = entries.iter().map(|entry| self.logged(entry)).collect::<Result<_, _>>()?;
         let summary = logged.iter().rposition(|logged| matches!(logged, Logged::Summary(_)));
@@ -61,27 +88,31 @@ impl ScopeLog {
         &self,
         entries: impl Iterator<Item = (&'e LogEntry, &'e Logged)>,
     ) -> Result<Vec<bool>, ScopeError> {
-        let mut runs: HashMap<&str, bool> = HashMap::new();
+        let entries: Vec<_> = entries.collect();
+        let runs: BTreeSet<String> = entries
+            .iter()
+            .filter_map(|(_, logged)| match logged.by() {
+                WrittenBy::InRun { run, .. } => Some(run.clone()),
+                WrittenBy::Program => None,
+            })
+            .collect();
+        // The node that reads waits for this.
+        let asked: Vec<_> = runs.into_iter().map(|run| can_be_resumed(Arc::clone(&self.store), run)).collect();
+        let runs: HashMap<String, bool> = stream::iter(asked).buffer_unordered(AT_ONCE).try_collect().await?;
         let now = SystemTime::now();
-        let mut keep = Vec::new();
-        for (entry, logged) in entries {
-            keep.push(match logged.by() {
-                WrittenBy::Program => {
-                    let age = now.duration_since(entry.time).unwrap_or_default();
-                    entry.key.starts_with(KEYED) && age < KEYS_FOR
-                }
-                WrittenBy::InRun { run, .. } => match runs.get(run.as_str()) {
-                    Some(known) => *known,
-                    None => *runs.entry(run).or_insert(self.can_be_resumed(run).await?),
-                },
-            });
-        }
-        Ok(keep)
+        let keep = entries.iter().map(|(entry, logged)| match logged.by() {
+            WrittenBy::Program => {
+                let age = now.duration_since(entry.time).unwrap_or_default();
+                entry.key.starts_with(KEYED) && age < KEYS_FOR
+            }
+            WrittenBy::InRun { run, .. } => runs.get(run.as_str()).copied().unwrap_or(true),
+        });
+        Ok(keep.collect())
     }
+}
 
-    /// A run that has failed or was cancelled can be retried.
-    async fn can_be_resumed(&self, run: &str) -> Result<bool, ScopeError> {
-        let status = self.store.header(run).await?.map(|header| header.status);
-        Ok(!matches!(status, None | Some(RunStatus::Completed | RunStatus::StartedOver)))
-    }
+/// A run, and whether it can be resumed. One that has failed or was cancelled can be retried.
+async fn can_be_resumed(store: Arc<dyn Store>, run: String) -> Result<(String, bool), ScopeError> {
+    let status = store.header(&run).await?.map(|header| header.status);
+    Ok((run, !matches!(status, None | Some(RunStatus::Completed | RunStatus::StartedOver))))
 }

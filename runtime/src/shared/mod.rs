@@ -23,7 +23,7 @@ mod tree;
 mod watching;
 
 use std::any::{Any, TypeId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -89,6 +89,8 @@ pub(crate) struct Env {
     pub(crate) snapshot_every: u64,
     /// How many updates of a scope are kept one by one at least.
     pub(crate) scope_updates: usize,
+    /// The logs of scopes that are being trimmed.
+    pub(crate) scope_trims: Arc<Mutex<BTreeSet<String>>>,
     /// The workflows that recorded runs have called here, by the hashes of their graphs: only the nodes that call them have
     /// them otherwise.
     pub(crate) called: Mutex<HashMap<u64, AnyGraph>>,
@@ -113,6 +115,7 @@ impl Default for Env {
             resting: Mutex::default(),
             snapshot_every: 4096,
             scope_updates: 4096,
+            scope_trims: Arc::default(),
             called: Mutex::default(),
         }
     }

@@ -21,7 +21,9 @@ impl<W: Workflow> Lab<W> {
             let mocked = self.mocks.iter().map(|mock| mock.node.type_id);
             mocked.chain(self.repeatable.iter().map(|node| node.type_id)).any(|known| known == type_id)
         };
-        let registered = self.registered.iter().filter_map(|registered| registered.definition);
+        // Not the earlier versions of the workflow, under which no run begins here.
+        let others = self.registered.iter().filter(|registered| !registered.is_of::<W>());
+        let registered = others.filter_map(|registered| registered.definition);
         let graphs: Vec<Places> = registered.chain([workflow]).map(|graph| self.places_of(graph)).collect();
         let mut refused = BTreeSet::new();
         for entry in graphs.iter().flat_map(Places::bodies) {

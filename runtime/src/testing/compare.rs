@@ -71,7 +71,8 @@ impl Ran {
         own.iter().copied().find(|path| {
             let caller = path.rsplit_once('/').map_or("", |(caller, _)| caller);
             let name = without_key(path);
-            !begun.contains(path) && results.contains_key(caller) && with_name(&others, name) < with_name(&own, name)
+            let is_missing = !begun.contains(path) && with_name(&others, name) < with_name(&own, name);
+            is_missing && results.contains_key(caller) && !is_of_others(path)
         })
     }
 
@@ -145,6 +146,13 @@ impl Crashed {
 fn without_key(path: &str) -> &str {
     let last = path.rfind('/').map_or(0, |at| at + 1);
     path[last..].find(':').map_or(path, |at| &path[..last + at])
+}
+
+/// Whether it is a step of the state beyond a run, or of the session of an agent: whether there is one depends on what others do at that
+/// time, and not on the node.
+fn is_of_others(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    name.starts_with("state.") || name.starts_with("session:")
 }
 
 /// A line of a message; nothing if there are no paths.
