@@ -10,14 +10,14 @@ use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, Recycling
 use futures::FutureExt;
 use graphweft::store::StoreError;
 use tokio::sync::watch;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Config, NoTls, Socket};
 
 use crate::connections::{Connect, Connections, Facts, path};
-use crate::schema::{facts, migrate};
+use crate::schema::migrate;
 use crate::store::PostgresStore;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, chain};
 
 /// How long a statement waits for a connection.
 const WAIT: Duration = Duration::from_secs(30);
@@ -43,7 +43,7 @@ pub struct PostgresStoreBuilder {
 
 impl PostgresStoreBuilder {
     pub(crate) fn of(url: &str) -> Self {
-        let config = Config::from_str(url).map_err(|error| error.to_string());
+        let config = Config::from_str(url).map_err(|error| chain(&error));
         PostgresStoreBuilder { config, schema: "graphweft".to_owned(), max_connections: 8 }
     }
 
@@ -88,6 +88,17 @@ impl PostgresStoreBuilder {
                  `postgres://user:password@host:5432/database` or `host=/var/run/postgresql user=me dbname=mine`"
             ),
         })?;
+        if let Some(Host::Tcp(host)) =
+            config.get_hosts().iter().find(|host| matches!(host, Host::Tcp(name) if name.contains('@')))
+        {
+            let host = host.rsplit_once('@').map_or("", |(_, host)| host);
+            let message = format!(
+                "the address of PostgreSQL at `{host}` has a user or a password with `@` in it; write that as `%40`"
+            );
+            return Err(StoreError::Other { message });
+        }
+        // Of several servers, one that can be written to.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_application_name().is_none() {
             config.application_name("graphweft");
         }
@@ -140,8 +151,7 @@ impl PostgresStoreBuilder {
         };
         let made = async {
             let mut client = connections.pool.get().await?;
-            migrate(&mut client, &schema).await?;
-            facts(&client).await
+            migrate(&mut client, &schema).await
         };
         // What tokio says to a program whose runtime has no I/O.
         let made = AssertUnwindSafe(made).catch_unwind().await.map_err(|_| StoreError::Other {

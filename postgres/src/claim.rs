@@ -16,20 +16,23 @@ const IS_WANTED: &str =
 
 /// The owners that it may take them from, each found by an index in the order of time, however many wait: none; `$1`, the claimer,
 /// with `$5` also those that run; with `$6` the dead.
-const FROM: [&str; 3] = [
-    "runs r where r.owner is null",
-    "runs r where r.owner = $1 and ($5 or r.ready > 0)",
-    "dead join runs r on r.owner = dead.id where $6",
-];
+const FROM: [(&str, &str); 3] =
+    [("", "r.owner is null"), ("", "r.owner = $1 and ($5 or r.ready > 0)"), ("dead", "r.owner = dead.id and $6")];
 
 /// When they are ready, at `$7`. The second is that of a clock that was set back since.
 const IS_READY: [&str; 2] = ["r.ready <= $7", "r.ready > $7 and r.suspended > $7"];
 
 /// The first rows of each, in the order of time.
 fn each(select: &str, when: &[&str], limit: &str) -> String {
-    let of = |from: &&str| {
+    let of = |(each_of, from): &(&str, &str)| {
         let of = |when: &&str| {
-            format!("(select {select} from {from} and {IS_WANTED} and {when} order by r.ready, r.key limit {limit})")
+            let first = format!(
+                "(select r.* from runs r where {from} and {IS_WANTED} and {when} order by r.ready, r.key limit {limit}) as r"
+            );
+            match *each_of {
+                "" => format!("(select {select} from {first})"),
+                each_of => format!("(select {select} from {each_of} cross join lateral {first})"),
+            }
         };
         when.iter().map(of).collect::<Vec<_>>().join(" union all ")
     };
@@ -45,25 +48,28 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
         .prepare_cached(&format!(
             "with {DEAD}, nudges as (update runs set nudged = false where owner = $1 and nudged returning key),
              renewed as materialized (select renew($1))
-             select 'nudged' as what, key as number from nudges
-             union all select 'renewed', null from renewed
-             union all select 'lost', key from runs where key = any($3) and owner is distinct from $1
-             union all select 'wakes', min(ready) from ({}) as next
-             union all (select 'ready', key from ({}) as now order by ready, key limit $8)",
+             select 'nudged' as what, key as number, null::bigint as records from nudges
+             union all select 'renewed', null, null from renewed
+             union all select 'lost', key, null from runs where key = any($3) and owner is distinct from $1
+             union all select 'wakes', min(ready), null from ({}) as next
+             union all (select 'ready', key, records from ({}) as now order by ready, key limit $8)",
             each("r.ready", &["r.ready > $7"], "1"),
-            each("r.ready, r.key", &IS_READY, "$8"),
+            each("r.ready, r.key, r.records", &IS_READY, "$8"),
         ))
         .await?;
     let seen =
         client.query(&look, &[&me, &claim.workflows, &except, &only, &claim.own, &claim.orphans, &now, &limit]).await?;
     let mut claimed = Claimed::default();
-    let mut ready: Vec<i64> = Vec::new();
+    let (mut ready, mut lengths): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for row in seen {
         let number: Option<i64> = row.try_get(1)?;
         match (row.try_get::<_, &str>(0)?, number) {
             ("nudged" | "lost", Some(key)) => claimed.nudged.push(RunKey::new(from_integer(key))),
             ("wakes", Some(wakes)) => claimed.next_wake = Some(from_millis(wakes)),
-            ("ready", Some(key)) => ready.push(key),
+            ("ready", Some(key)) => {
+                ready.push(key);
+                lengths.push(row.try_get(2)?);
+            }
             _ => {}
         }
     }
@@ -71,18 +77,22 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
         return Ok(claimed);
     }
     let step = client.transaction().await?;
+    // Not one that has got records meanwhile, by a transaction with a greater number than this one: its next record would be before
+    // those in the feed.
     let pick = step
         .prepare_cached(&format!(
             "with {DEAD}, first as materialized (select adds())
-             select {} from first, runs r where r.key = any($8) and {IS_WANTED}
+             select {} from first, unnest($8::bigint[], $9::bigint[]) as seen (run, length), runs r
+             where r.key = run and r.records = length and {IS_WANTED}
              and (r.owner is null or r.owner = $1 and ($5 or r.ready > 0) or $6 and r.owner = any(array(select id from dead)))
              and ({}) order by r.ready, r.key for update of r skip locked",
             row::COLUMNS,
             IS_READY.join(" or ")
         ))
         .await?;
-    let picked =
-        step.query(&pick, &[&me, &claim.workflows, &except, &only, &claim.own, &claim.orphans, &now, &ready]).await?;
+    let picked = step
+        .query(&pick, &[&me, &claim.workflows, &except, &only, &claim.own, &claim.orphans, &now, &ready, &lengths])
+        .await?;
     let mut rows = NewRows::default();
     for found in picked {
         match row::header(&found, 0) {

@@ -9,16 +9,27 @@ use crate::numbers::{from_integer, to_integer};
 use crate::row;
 use crate::trouble::Trouble;
 
+/// How often the horizon is looked for, if transactions end while it is.
+const TRIES: u32 = 20;
+
 /// How many rows are read at once, if the query does not say.
 const PAGE: usize = 256;
 
 /// The last place before a horizon.
-const END: &str = "select greatest((select max(place) from journal where place < $1), deleted_place) as last from meta";
+const END: &str = "select greatest((select max(place) from journal where place < $1), least(deleted_place, $1 - 1)) as last from meta";
 
 /// All rows before it that there will ever be, are there for the next statement.
 async fn horizon(client: &Object) -> Result<i64, Trouble> {
-    let select = client.prepare_cached("select horizon()").await?;
-    Ok(client.query_one(&select, &[]).await?.try_get(0)?)
+    let select = client.prepare_cached("select place, is_sure from horizon()").await?;
+    let mut tries = 0;
+    loop {
+        let row = client.query_one(&select, &[]).await?;
+        tries += 1;
+        // A transaction that has ended meanwhile is not under way the next time.
+        if row.try_get(1)? || tries == TRIES {
+            return Ok(row.try_get(0)?);
+        }
+    }
 }
 
 pub(crate) async fn page(client: &Object, query: &FeedQuery) -> Result<FeedPage, Trouble> {

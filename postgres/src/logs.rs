@@ -95,9 +95,13 @@ async fn list(client: &Object, prefix: &str) -> Result<Vec<String>, Trouble> {
     Ok(client.query(&select, &[&prefix]).await?.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-async fn delete(client: &Object, log: &str) -> Result<bool, Trouble> {
-    let delete = client.prepare_cached("delete from logs where log = $1").await?;
-    Ok(client.execute(&delete, &[&log]).await? > 0)
+async fn delete(mut client: Object, log: &str) -> Result<bool, Trouble> {
+    let step = client.transaction().await?;
+    lock(&step, log).await?;
+    let delete = step.prepare_cached("delete from logs where log = $1").await?;
+    let deleted = step.execute(&delete, &[&log]).await? > 0;
+    step.commit().await?;
+    Ok(deleted)
 }
 
 fn checksum(log: &str, key: &str, time: i64, body: &str) -> i64 {
@@ -141,7 +145,7 @@ impl LogStore for Logs {
         let log = log.to_owned();
         let delete = async move {
             let log = &*log;
-            self.0.with(|client| async move { delete(&client, log).await }).await
+            self.0.with(|client| delete(client, log)).await
         };
         delete.boxed()
     }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use deadpool_postgres::Object;
 use graphweft::store::{Owner, StoreError};
+use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_postgres::Client;
 
@@ -21,6 +22,9 @@ use crate::trouble::Trouble;
 /// How old the last renewal of a lease may be, before it is renewed. A lease is 4 seconds long.
 const RENEW: Duration = Duration::from_millis(1500);
 
+/// How long a lease is.
+const LEASE: Duration = Duration::from_secs(4);
+
 /// How often the connection of an owner is looked at, which needs no statement.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -29,26 +33,47 @@ pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(ow
 
 /// The owners of this process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Owners(Arc<Mutex<HashMap<Owner, Kept>>>);
+pub(crate) struct Owners(Arc<All>);
+
+#[derive(Debug, Default)]
+struct All(Mutex<HashMap<Owner, Kept>>);
 
 #[derive(Debug)]
 struct Kept {
     /// The task that keeps it alive.
     keeps: AbortHandle,
     renewed: Renewed,
+    /// Where it was made.
+    runtime: Handle,
 }
 
 /// When the lease of an owner was renewed last.
 #[derive(Clone, Debug)]
-struct Renewed(Arc<Mutex<Instant>>);
+struct Renewed(Arc<Mutex<Times>>);
+
+#[derive(Debug)]
+struct Times {
+    renewed: Instant,
+    /// When it has made another connection, in the place of one that was lost.
+    reconnected: Option<Instant>,
+}
 
 impl Renewed {
     fn now(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.lock().renewed = Instant::now();
     }
 
     fn is_fresh(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < RENEW
+        self.lock().renewed.elapsed() < RENEW
+    }
+
+    fn reconnected(&self) {
+        let now = Instant::now();
+        *self.lock() = Times { renewed: now, reconnected: Some(now) };
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Times> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -63,15 +88,23 @@ impl Owners {
             .await?;
         let session = Session::begin(connections, id, &workflows).await;
         let session = session.map_err(|error| Trouble::from(error).for_caller(&connections.server))?;
-        let renewed = Renewed(Arc::new(Mutex::new(Instant::now())));
+        let renewed = Renewed(Arc::new(Mutex::new(Times { renewed: Instant::now(), reconnected: None })));
         let keeps = tokio::spawn(keep(connections.clone(), id, workflows, session, renewed.clone()));
         let owner = Owner::new(from_integer(id));
-        self.lock().insert(owner, Kept { keeps: keeps.abort_handle(), renewed });
+        self.lock().insert(owner, Kept { keeps: keeps.abort_handle(), renewed, runtime: Handle::current() });
         Ok(owner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an owner has just lost its connection and made another one. Others may not have done so yet, after an outage of the server,
+    /// and are not dead for that.
+    pub(crate) fn has_reconnected(&self, owner: Owner) -> bool {
+        let all = self.lock();
+        let reconnected = all.get(&owner).and_then(|kept| kept.renewed.lock().reconnected);
+        reconnected.is_some_and(|at| at.elapsed() < LEASE)
     }
 
     /// A claim has renewed the lease.
@@ -85,16 +118,17 @@ impl Owners {
     pub(crate) fn leave(&self, connections: &Connections, owner: Owner) -> Option<JoinHandle<()>> {
         let kept = self.lock().remove(&owner);
         let connections = connections.clone();
+        let runtime = kept.as_ref().map(|kept| kept.runtime.clone()).or_else(|| Handle::try_current().ok());
+        if let Some(Kept { keeps, .. }) = kept {
+            keeps.abort();
+        }
         let leave = async move {
-            if let Some(Kept { keeps, .. }) = kept {
-                keeps.abort();
-            }
             let left = connections
                 .with(|client| async move {
                     let id = to_integer(owner.get());
                     let release = client
                         .prepare_cached(
-                            "with gone as (delete from owners where id = $1),
+                            "with left_now as (update owners set beat = '-infinity', expires = now() where id = $1),
                              released as (update runs set owner = null where owner = $1 returning ready)
                              select tell() from released where ready is not null limit 1",
                         )
@@ -108,15 +142,13 @@ impl Owners {
             }
         };
         // Without a runtime it is noticed later.
-        tokio::runtime::Handle::try_current().ok().map(|runtime| runtime.spawn(leave))
+        runtime.map(|runtime| runtime.spawn(leave))
     }
 }
 
-impl Drop for Owners {
+impl Drop for All {
     fn drop(&mut self) {
-        if Arc::strong_count(&self.0) == 1 {
-            self.lock().drain().for_each(|(_, kept)| kept.keeps.abort());
-        }
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain().for_each(|(_, kept)| kept.keeps.abort());
     }
 }
 
@@ -135,6 +167,11 @@ impl Session {
         let begin = "insert into owners (id, workflows, beat, expires) values ($1, $2, now(), now())
              on conflict (id) do nothing";
         session.client.execute(begin, &[&id, &workflows]).await?;
+        // An owner that has left stays until no claim or start of it can be under way any more.
+        let forget = "delete from owners where expires < now() - interval '1 day' and not exists (
+             select from runs where owner = owners.id
+         )";
+        session.client.execute(forget, &[]).await?;
         session.renew(id).await?;
         let channel = session.client.query_one("select owner_locks()", &[]).await?.try_get::<_, i32>(0)?;
         session.client.batch_execute(&format!("listen \"graphweft_{channel}\"")).await?;
@@ -166,6 +203,7 @@ async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, sessi
             None => match Session::begin(&connections, id, &workflows).await {
                 Ok(begun) => {
                     session = Some(begun);
+                    renewed.reconnected();
                     Ok(())
                 }
                 Err(error) => Err(Some(error)),

@@ -74,8 +74,13 @@ async fn add(step: &Transaction<'_>, run: &NewRun, behind: usize) -> Result<Opti
     if run.owner.is_none() {
         tell(step).await?;
     }
-    let free = step.prepare_cached("delete from deleted where id = $1").await?;
-    step.execute(&free, &[&run.id]).await?;
+    // A run with this id may have been deleted while the statement above waited for that.
+    let free = step.prepare_cached("delete from deleted where id = $1 returning until").await?;
+    if let Some(kept) = step.query_opt(&free, &[&run.id]).await?
+        && kept.try_get::<_, i64>(0)? > new.created
+    {
+        return Ok(None);
+    }
     // As it will be read.
     let mut header: RunHeader = serde_json::from_str(&new.header)?;
     header.key = key;
@@ -266,7 +271,7 @@ pub(crate) async fn read(client: &Object, run: RunKey, from: u64, limit: usize) 
         let rows = JournalRow::read(&row, 0)?;
         let id: Option<&str> = row.try_get(7)?;
         let records = rows.stored(id.unwrap_or_default()).map_err(Trouble::Store)?;
-        let expected = stored.last().map_or(rows.first(), |last: &Stored| last.seq + 1);
+        let expected = stored.last().map_or(rows.first().min(from), |last: &Stored| last.seq + 1);
         if rows.first() != expected {
             return Err(Trouble::Store(StoreError::BadRecord {
                 run: id.unwrap_or_default().to_owned(),

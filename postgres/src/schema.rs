@@ -18,7 +18,9 @@ use crate::trouble::Trouble;
 ///
 /// The feed ends where the first transaction is that adds rows and is under way, so that no row becomes visible before one that
 /// was read. Such a transaction calls `adds()` before it has a number, which gives it a lock; its number is the id of another
-/// lock that it holds. `horizon()` looks at both. Only what is read by a later statement may rely on it.
+/// lock that it holds. `horizon()` takes the open transactions of its snapshot, and leaves those out that hold the second lock and not the first, which are
+/// of others; one that has ended since, or has a number and no lock yet, has neither, and then it is not sure. Only what is read by a later statement may
+/// rely on it.
 ///
 /// An owner is an engine: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
 /// noticed when its machine is gone. `beat` is when it has done that last: an engine that has just lost its connection makes
@@ -105,7 +107,7 @@ const STEPS: &[&str] = &["
     create function owner_locks() returns integer language sql stable as
         'select hashtext(''graphweft owners of '' || current_schema())';
     create function alive(one owners) returns boolean language sql volatile as
-        'select greatest(one.expires, pg_postmaster_start_time() + interval ''4 seconds'') > clock_timestamp() and (
+        'select one.beat > ''-infinity'' and greatest(one.expires, pg_postmaster_start_time() + interval ''4 seconds'') > clock_timestamp() and (
             one.beat > clock_timestamp() - interval ''700 milliseconds''
             or pg_postmaster_start_time() > clock_timestamp() - interval ''2 seconds''
             or exists (
@@ -120,9 +122,8 @@ const STEPS: &[&str] = &["
         'update owners set beat = clock_timestamp(), expires = clock_timestamp() + interval ''4 seconds'' where id = owner';
     create function adds() returns boolean language sql volatile as
         'select true from pg_advisory_xact_lock_shared(owner_locks(), 0)';
-    create function horizon() returns bigint language sql volatile as '
-        with ids as materialized (select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as next),
-        locks as materialized (
+    create function horizon(out place bigint, out is_sure boolean) language sql volatile as '
+        with locks as materialized (
             select pid, locktype, classid, objid, objsubid, database, transactionid::text::bigint as id from pg_locks
             where locktype in (''advisory'', ''transactionid'') and granted
         ),
@@ -131,10 +132,13 @@ const STEPS: &[&str] = &["
             and database = (select oid from pg_database where datname = current_database())
         ),
         under_way as (
-            select (next & ~4294967295) + id - case when (next & 4294967295) < id then 4294967296 else 0 end as id
-            from ids, locks where locktype = ''transactionid'' and pid in (select pid from adding)
+            select number, pid from (select x::text::bigint as number from pg_snapshot_xip(pg_current_snapshot()) as x) as open
+            left join locks on locktype = ''transactionid'' and id = (number & 4294967295)
+            where pid is null or pid in (select pid from adding)
         )
-        select ((select least(next, (select min(id) from under_way)) from ids) + (select xids from meta)) << 16';
+        select (coalesce((select min(number) from under_way), pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
+                + (select xids from meta)) << 16,
+            not exists (select from under_way where pid is null)';
 "];
 
 /// The format of the databases that this version writes.
@@ -144,9 +148,9 @@ const FORMAT: i32 = STEPS.len() as i32;
 pub(crate) const LOCKS: i32 = 0x6772_7766;
 
 /// Brings a schema to [`FORMAT`], from none or an older format, on a connection that finds its tables there.
-pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<(), Trouble> {
+pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, Trouble> {
     if format(client).await? == Some(FORMAT) {
-        return is_behind_its_places(client).await;
+        return facts(client).await;
     }
     let step = client.transaction().await?;
     // One engine after another, of all schemas.
@@ -173,13 +177,7 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<(), Tro
     step.execute("insert into meta (format) values ($1) on conflict (one) do update set format = $1", &[&FORMAT])
         .await?;
     step.commit().await?;
-    is_behind_its_places(client).await
-}
-
-/// The facts of a schema that has the present format.
-pub(crate) async fn facts(client: &Client) -> Result<Facts, Trouble> {
-    let row = client.query_one("select owner_locks(), xids from meta", &[]).await?;
-    Ok(Facts { locks: row.try_get(0)?, xids: row.try_get(1)? })
+    facts(client).await
 }
 
 /// The format of the schema; `None` if it is none of ours.
@@ -191,15 +189,20 @@ async fn format(client: &Client) -> Result<Option<i32>, Trouble> {
     Ok(client.query_opt("select format from meta", &[]).await?.map(|row| row.get(0)))
 }
 
-/// Has the next transaction behind all places: those of a database that was restored in another server are of that which it
-/// comes from.
-async fn is_behind_its_places(client: &Client) -> Result<(), Trouble> {
+/// The facts of a schema that has the present format. Has the next transaction behind all places before: those of a database that was restored in
+/// another server are of that which it comes from.
+async fn facts(client: &mut Client) -> Result<Facts, Trouble> {
+    let step = client.transaction().await?;
+    step.execute("select pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?;
     let behind = "update meta set xids = xids + ahead from (
             select (greatest((select max(place) from journal), deleted_place) >> 16) + 1
                 - (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + xids) as ahead from meta
         ) as places where ahead > 0";
-    client.execute(behind, &[]).await?;
-    Ok(())
+    step.execute(behind, &[]).await?;
+    let row = step.query_one("select owner_locks(), xids from meta", &[]).await?;
+    let facts = Facts { locks: row.try_get(0)?, xids: row.try_get(1)? };
+    step.commit().await?;
+    Ok(facts)
 }
 
 /// A name as it is written in a statement.

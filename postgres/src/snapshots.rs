@@ -11,7 +11,7 @@ pub(crate) async fn put(client: &Object, run: RunKey, snapshot: &Snapshot) -> Re
     let insert = client
         .prepare_cached(
             "insert into snapshots as s (run, records, checksum, state)
-             select key, $2, $3, $4 from runs where key = $1 and records >= $2
+             select key, $2, $3, $4 from runs where key = $1 and records >= $2 for key share
              on conflict (run) do update set records = excluded.records, checksum = excluded.checksum, state = excluded.state
              where s.records <= excluded.records",
         )

@@ -148,7 +148,8 @@ impl Store for PostgresStore {
         reserve.boxed()
     }
 
-    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+    fn claim(&self, mut claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        claim.orphans &= !self.owners.has_reconnected(claim.owner);
         let claimed = async move {
             let claimed = self.connections.with(|client| claim::claim(client, &claim)).await?;
             self.owners.renewed(claim.owner);

@@ -29,7 +29,6 @@ impl Trouble {
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
             Trouble::Pool(PoolError::Backend(error)) => is_refused(error),
-            Trouble::Pool(PoolError::Timeout(_)) => true,
             _ => false,
         }
     }
@@ -54,7 +53,7 @@ impl Trouble {
 }
 
 /// An error with what has caused it.
-fn chain(error: &tokio_postgres::Error) -> String {
+pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
     if let Some(error) = error.as_db_error() {
         let detail = error.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
         return format!("{}: {}{detail} [{}]", error.severity(), error.message(), error.code().code());

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
-use graphweft::store::{NewRun, RunQuery, Store, StoreError};
+use graphweft::store::{Append, FeedQuery, NewRun, Record, RunQuery, Store, StoreError};
 use graphweft::{QuestionFilter, json};
 use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::{builder, client, fresh_schema, server, store};
@@ -152,10 +152,82 @@ async fn a_database_that_was_restored_elsewhere_goes_on_with_its_feed() {
     let end = builder(&schema).connect().await.unwrap().feed_end().await.unwrap();
     let restored = builder(&schema).connect().await.unwrap();
     let mut run = new("after");
-    run.records = vec![graphweft::store::Record::new("pay", EventKind::CancelRequested)];
+    run.records = vec![Record::new("pay", EventKind::CancelRequested)];
     restored.create(run).await.unwrap();
-    let mut query = graphweft::store::FeedQuery::default();
+    let mut query = FeedQuery::default();
     query.after = end;
     let page = restored.feed(query).await.unwrap();
     assert_eq!(page.records.iter().map(|record| &*record.id).collect::<Vec<_>>(), ["after"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_run_does_not_move_the_end_of_the_feed_over_what_is_under_way() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let new = |id: &str| NewRun::new(id, "pay", (1, json!({})).into(), SystemTime::now());
+    store.create(new("earlier")).await.unwrap();
+    let earlier = store.header("earlier").await.unwrap().unwrap().key;
+    // A transaction that adds a row, and is open.
+    let mut client = client(&schema).await;
+    let open = client.transaction().await.unwrap();
+    open.batch_execute("select adds(); select pg_current_xact_id()").await.unwrap();
+    // Behind it: a run that ends, and is deleted.
+    store.create(new("later")).await.unwrap();
+    let later = store.header("later").await.unwrap().unwrap().key;
+    let mut end = Append::new(later, 0, SystemTime::now(), vec![Record::new("pay", EventKind::RunCancelled)]);
+    end.header.status = Some((RunStatus::Cancelled, None));
+    store.append(end).await.unwrap();
+    let delete = "with gone as (delete from runs where id = 'later' returning key)
+        update meta set deleted_place = (select max(place) from journal), format = format";
+    let other = graphweft_postgres_tests::client(&schema).await;
+    other.batch_execute(delete).await.unwrap();
+    other.batch_execute("delete from journal where run = (select max(run) from journal)").await.unwrap();
+    let before = store.feed_end().await.unwrap();
+    let body =
+        "insert into journal (run, seq, records, place, time, checksum, body) values ($1, 0, 1, place(0), 0, 0, '[]')";
+    open.execute(body, &[&i64::try_from(earlier.get()).unwrap()]).await.unwrap();
+    open.commit().await.unwrap();
+    let mut query = FeedQuery::default();
+    query.after = before;
+    // It is damaged, and it is there.
+    assert_eq!(store.feed(query).await.unwrap().records.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_transactions_that_add_leave_the_end_of_the_feed_where_it_is() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let mut run = NewRun::new("order-7", "pay", (1, json!({})).into(), SystemTime::now());
+    run.records = vec![Record::new("pay", EventKind::CancelRequested)];
+    store.create(run).await.unwrap();
+    let end = store.feed_end().await.unwrap();
+    let (mut one, mut other) = (client(&schema).await, client(&schema).await);
+    let (first, second) = (one.transaction().await.unwrap(), other.transaction().await.unwrap());
+    for open in [&first, &second] {
+        open.batch_execute("select adds(); select pg_current_xact_id()").await.unwrap();
+    }
+    assert_eq!(store.feed_end().await.unwrap(), end);
+    assert_eq!(store.feed(FeedQuery::default()).await.unwrap().records.len(), 1);
+}
+
+#[test]
+fn an_engine_that_is_dropped_outside_of_its_runtime_leaves() {
+    let schema = fresh_schema();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (mine, other) = runtime
+        .block_on(async { (builder(&schema).connect().await.unwrap(), builder(&schema).connect().await.unwrap()) });
+    let owner = runtime.block_on(mine.join(vec!["pay".to_owned()])).unwrap();
+    drop(mine.leave(owner));
+    drop(mine);
+    runtime.block_on(async {
+        while other.is_alive(owner).await.unwrap() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_with_an_unescaped_at_sign_shows_no_password() {
+    let error = PostgresStore::connect("postgres://me:pa@ss@db/mine").await.unwrap_err().to_string();
+    assert!(error.contains("%40") && !error.contains("ss@"), "{error}");
 }
