@@ -54,7 +54,7 @@ async fn runs_in_a_database_are_listed_and_answered_without_their_code() {
     }
     assert!(run.result().await.expect("it was answered"));
 
-    let wrong = graphweft("postgres://nobody@%2Fnowhere/mine", &["list"]);
+    let wrong = graphweft("postgres://me@%2Fnowhere/mine", &["list"]);
     assert_eq!(wrong.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("cannot be reached"));
 }

@@ -39,6 +39,15 @@ fn each(select: &str, when: &[&str], limit: &str) -> String {
     FROM.iter().map(of).collect::<Vec<_>>().join(" union all ")
 }
 
+/// Whether a run has one of these owners.
+fn is_free() -> String {
+    let of = |(each_of, from): &(&str, &str)| match *each_of {
+        "" => format!("({from})"),
+        each_of => format!("exists (select from {each_of} where {from})"),
+    };
+    FROM.iter().map(of).collect::<Vec<_>>().join(" or ")
+}
+
 pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, Trouble> {
     let (me, now, limit) = (to_integer(claim.owner.get()), to_millis(claim.now), to_integer(claim.limit as u64));
     let except: Vec<i64> = claim.except.iter().map(|run| of_run(*run)).collect();
@@ -83,10 +92,10 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
         .prepare_cached(&format!(
             "with {DEAD}, first as materialized (select adds())
              select {} from first, unnest($8::bigint[], $9::bigint[]) as seen (run, length), runs r
-             where r.key = run and r.records = length and {IS_WANTED}
-             and (r.owner is null or r.owner = $1 and ($5 or r.ready > 0) or $6 and r.owner = any(array(select id from dead)))
-             and ({}) order by r.ready, r.key for update of r skip locked",
+             where r.key = run and r.records = length and {IS_WANTED} and ({}) and ({})
+             order by r.ready, r.key for update of r skip locked",
             row::COLUMNS,
+            is_free(),
             IS_READY.join(" or ")
         ))
         .await?;
@@ -118,8 +127,6 @@ async fn take(
 ) -> Result<RunHeader, Trouble> {
     rows.add(of_run(run.key), run.records, claim.now, &[claim.record(&run.workflow)])?;
     run.apply(&claim.change(), 1, claim.now);
-    runs::update(step, &run, false).await?;
-    let told = step.prepare_cached("update runs set nudged = false where key = $1 and nudged").await?;
-    step.execute(&told, &[&of_run(run.key)]).await?;
+    runs::update(step, &run, Some(false)).await?;
     Ok(run)
 }

@@ -58,7 +58,7 @@ impl Connections {
         Ok(self.pool.get().await?)
     }
 
-    /// Calls this with a connection, and once more if the server could not be reached: then nothing has happened.
+    /// Calls this with a connection, and again, some times, if the server could not be reached: then nothing has happened.
     pub(crate) async fn with<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Trouble>>,

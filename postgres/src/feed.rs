@@ -43,7 +43,7 @@ pub(crate) async fn page(client: &Object, query: &FeedQuery) -> Result<FeedPage,
     conditions.add_tags(row::tags(&query.tags));
     let limit = if query.limit == 0 { PAGE } else { query.limit };
     let rows = conditions.limit(limit);
-    // The end is that of the same moment.
+    // The end is that of the same moment. A subquery has no two columns of one name.
     let select = format!(
         "with place_of_end as ({END})
          select last, found.* from place_of_end left join lateral (

@@ -19,10 +19,10 @@ use crate::connections::Connections;
 use crate::numbers::{from_integer, to_integer};
 use crate::trouble::Trouble;
 
-/// How old the last renewal of a lease may be, before it is renewed. A lease is 4 seconds long.
+/// How old the last renewal of a lease may be, before it is renewed.
 const RENEW: Duration = Duration::from_millis(1500);
 
-/// How long a lease is.
+/// How long a lease is: `renew` in the schema says the same.
 const LEASE: Duration = Duration::from_secs(4);
 
 /// How often the connection of an owner is looked at, which needs no statement.
@@ -209,18 +209,11 @@ async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, sessi
                 Err(error) => Err(Some(error)),
             },
         };
-        match kept {
-            Ok(()) => {}
-            Err(error) => {
-                if session.take().is_some() {
-                    let (server, error) = (&*connections.server, error.map(tracing::field::display));
-                    tracing::warn!(
-                        error,
-                        server,
-                        "an engine has lost its connection to PostgreSQL, and makes another one"
-                    );
-                }
-            }
+        if let Err(error) = kept
+            && session.take().is_some()
+        {
+            let (server, error) = (&*connections.server, error.map(tracing::field::display));
+            tracing::warn!(error, server, "an engine has lost its connection to PostgreSQL, and makes another one");
         }
     }
 }

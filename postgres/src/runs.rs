@@ -34,7 +34,7 @@ pub(crate) async fn create(mut client: Object, run: &NewRun) -> Result<Created, 
     }
 }
 
-/// Adds a run, behind so many rows of records in the same transaction. `None`, without any change, if its id is not free.
+/// Adds a run, behind so many rows of records in the same transaction. `None` if its id is not free: then the transaction is to be undone.
 async fn add(step: &Transaction<'_>, run: &NewRun, behind: usize) -> Result<Option<RunHeader>, Trouble> {
     let new = Columns::of_new(run)?;
     let insert = step
@@ -160,20 +160,23 @@ async fn append_in(step: &Transaction<'_>, batch: &Append, rows: &NewRows) -> Re
     let Some(found) = step.query_opt(&select, &[&key, &at]).await? else { return Ok(false) };
     let mut header = row::header(&found, 0)?;
     header.apply(&batch.header, batch.records.len() as u64, batch.time);
-    update(step, &header, batch.header.nudge).await?;
+    update(step, &header, batch.header.nudge.then_some(true)).await?;
     insert_rows(step, rows, 0).await?;
-    for graph in batch.header.graphs() {
+    // In one order everywhere, so that no two transactions wait for each other.
+    let mut graphs: Vec<_> = batch.header.graphs().collect();
+    graphs.sort_by_key(|graph| graph.0);
+    for graph in graphs {
         keep_graph(step, graph).await?;
     }
     questions::change(step, &header, &batch.header.questions).await?;
     Ok(true)
 }
 
-/// Writes the header of a run back.
-pub(crate) async fn update(step: &Transaction<'_>, header: &RunHeader, nudge: bool) -> Result<(), Trouble> {
+/// Writes the header of a run back, and whether it is nudged, if that changes.
+pub(crate) async fn update(step: &Transaction<'_>, header: &RunHeader, nudged: Option<bool>) -> Result<(), Trouble> {
     let update = step
         .prepare_cached(
-            "update runs set status = $2, updated = $3, owner = $4, ready = $5, nudged = (nudged or $6), graph = $7, records = $8,
+            "update runs set status = $2, updated = $3, owner = $4, ready = $5, nudged = coalesce($6, nudged), graph = $7, records = $8,
                  header = $9
              where key = $1",
         )
@@ -188,14 +191,14 @@ pub(crate) async fn update(step: &Transaction<'_>, header: &RunHeader, nudge: bo
                 &new.updated,
                 &new.owner,
                 &new.ready,
-                &nudge,
+                &nudged,
                 &new.graph,
                 &new.records,
                 &new.header,
             ],
         )
         .await?;
-    if nudge || header.owner.is_none() && new.ready.is_some() {
+    if nudged == Some(true) || header.owner.is_none() && new.ready.is_some() {
         tell(step).await?;
     }
     if changed == 1 { Ok(()) } else { Err(Trouble::damaged(format!("the row of run `{}` is not there", header.id))) }

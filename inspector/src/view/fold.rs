@@ -32,7 +32,11 @@ impl RunView {
                 self.things.set(RUN, seq, if begins.is_some() { State::Sleeping } else { State::Running }, 0);
                 self.start_taken(RUN, None, seq);
             }
-            EventKind::RunResumed { owner } => self.note(seq, RUN, What::Resumed { owner: *owner }),
+            EventKind::RunResumed { owner } => {
+                // What has progressed, and has no recorded start, begins anew.
+                self.early.clear();
+                self.note(seq, RUN, What::Resumed { owner: *owner });
+            }
             EventKind::GraphChanged { .. } => self.note(seq, RUN, What::GraphChanged),
             EventKind::RunRetried { voids, from_nodes, rerun, .. } => {
                 let (from_nodes, rerun) = (from_nodes.clone(), rerun.clone());

@@ -42,11 +42,7 @@ pub async fn store() -> PostgresStore {
 /// # Panics
 /// If the server cannot be reached.
 pub async fn client(schema: &str) -> graphweft_postgres::tokio_postgres::Client {
-    let (client, connection) =
-        graphweft_postgres::tokio_postgres::connect(&server(), NoTls).await.expect("the server is there");
-    tokio::spawn(connection);
-    client.batch_execute(&format!("set search_path to {schema}")).await.expect("the schema has this name");
-    client
+    client_of(&server(), schema).await
 }
 
 /// A connection to another server than that of the tests.

@@ -48,7 +48,7 @@ impl InputFold {
         FOLDED.with(|folded| folded.set(folded.get() + 1));
         let InputFold { driver, fold } = self;
         let Some(fold) = fold else { return Ok(()) };
-        self::checked(driver, || fold.take(stored, Some(driver), None))
+        checked(driver, || fold.take(stored, Some(driver), None))
     }
 
     /// The input of the node at `path`, which is about to start. `None` if there is no such node, or if it has started before.

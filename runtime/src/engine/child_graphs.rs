@@ -15,7 +15,7 @@ use crate::store::{Record, Stored};
 /// The child workflows of a run.
 #[derive(Default)]
 pub(super) struct ChildGraphs {
-    /// By the hash of the graph; `None` for one that the store does not have, or that cannot be read.
+    /// By the hash of the graph; `None` for one that the store does not have, or that is none that this version knows.
     programs: HashMap<u64, Option<Arc<StoredProgram>>>,
     under_way: ChildFolds<FoldedGraph>,
 }
@@ -25,9 +25,10 @@ impl ChildGraphs {
     pub(super) async fn read_graphs(&mut self, engine: &Engine, records: &[Stored]) {
         for hash in records.iter().filter_map(|stored| graph_of_child(&stored.record.kind)) {
             if let Entry::Vacant(missing) = self.programs.entry(hash) {
-                // What cannot be read is not derived.
-                let graphs = engine.stored_graph(hash).await.ok().flatten();
-                missing.insert(graphs.and_then(|graphs| StoredProgram::of(&graphs)).map(Arc::new));
+                // What cannot be read now is not derived now.
+                if let Ok(graphs) = engine.stored_graph(hash).await {
+                    missing.insert(graphs.and_then(|graphs| StoredProgram::of(&graphs)).map(Arc::new));
+                }
             }
         }
     }

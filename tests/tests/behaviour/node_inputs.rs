@@ -289,7 +289,7 @@ async fn the_inputs_of_nodes_in_a_called_workflow_are_known() {
     FAILS.store(true, std::sync::atomic::Ordering::Relaxed);
     let run = engine.start::<calling>(3).id("x").await.unwrap();
     run.result().await.unwrap_err();
-    // What was under way goes on from its records, and what had failed begins anew.
+    // What was under way continues from its records, and what had failed begins anew.
     engine.retry("x").await.unwrap().outcome().await.unwrap();
     for (path, wanted) in inputs_in_children() {
         assert_eq!(input(&run, path).await, Some(wanted), "{path}");
