@@ -15,6 +15,7 @@ mod writing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -48,7 +49,8 @@ fn behind_the_back(path: &Path) -> Connection {
     Connection::open(path).unwrap()
 }
 
-/// Drops the only handle, and waits until its threads have closed the file: SQLite removes the log then.
+/// Drops the only handle, and waits until its threads have closed the file: SQLite removes the log then. Nothing else may
+/// have had the file open a moment ago: of two that close it at once, each leaves the log to the other one.
 async fn closed(store: SqliteStore) {
     let log = super::settings::beside(&store.0.file.path, "wal");
     drop(store);
@@ -56,7 +58,9 @@ async fn closed(store: SqliteStore) {
 }
 
 async fn gone(file: &Path) {
+    let began = Instant::now();
     while file.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} stays", file.display());
         tokio::task::yield_now().await;
     }
 }

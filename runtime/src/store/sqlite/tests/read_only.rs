@@ -190,7 +190,7 @@ async fn a_file_of_an_older_version_is_not_converted() {
 }
 
 #[tokio::test]
-async fn a_lock_for_writing_does_not_stop_reading_and_one_for_all_does() {
+async fn a_lock_for_writing_does_not_stop_reading() {
     let (_directory, path) = place();
     let writer = open(&path).await;
     create(&writer, new_run("one")).await;
@@ -198,9 +198,12 @@ async fn a_lock_for_writing_does_not_stop_reading_and_one_for_all_does() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let store = open_to_read(&path).await.unwrap();
     assert_eq!(runs(&store).await, ["one"]);
-    other.execute_batch("COMMIT").unwrap();
-    drop((store, other));
-    closed(writer).await;
+}
+
+#[tokio::test]
+async fn a_lock_for_all_stops_reading() {
+    let (_directory, path) = place();
+    at_rest(&path).await;
     let other = behind_the_back(&path);
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA user_version").unwrap();
     let error = open_to_read(&path).await.unwrap_err();
