@@ -21,6 +21,7 @@ mod steps;
 mod succession;
 mod transaction;
 mod tree;
+mod turns;
 mod watching;
 
 use std::any::{Any, TypeId};
