@@ -39,7 +39,7 @@ pub trait PostgresContext {
     ///
     /// #[node]
     /// async fn book(cents: i64, ctx: &Context) -> Result<i64, ChildError<ErrorText>> {
-    ///     ctx.transaction("book", async move |tx| {
+    ///     ctx.transaction("book", async |tx| {
     ///         let row = tx
     ///             .query_one("update accounts set cents = cents - $1 where owner = 'me' returning cents", &[&cents])
     ///             .await?;
@@ -130,7 +130,7 @@ pub trait PostgresStart<T> {
     /// # drop(paid); Ok(()) }
     /// ```
     ///
-    /// Call it last: until the transaction is over, followers of the [feed](graphweft::Engine::follow_runs) see nothing that is committed
+    /// Call it last: until the transaction is over, followers of the [feed](graphweft::Engine::watch) see nothing that is committed
     /// after it began. What is set for the transaction, its `search_path` among it, is as before.
     ///
     /// # Errors
