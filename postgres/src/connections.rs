@@ -9,7 +9,7 @@ use deadpool_postgres::{Object, Pool};
 use futures::future::BoxFuture;
 use graphweft::store::StoreError;
 use tokio::sync::watch;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::schema::quoted;
 use crate::trouble::Trouble;
@@ -25,8 +25,7 @@ const AGAIN: [Duration; 6] = [
 ];
 
 /// Makes a connection, which it looks after in a task of its own, and which counts notifications.
-pub(crate) type Connect =
-    Arc<dyn Fn(watch::Sender<()>) -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
+pub(crate) type Connect = Arc<dyn Fn(watch::Sender<()>) -> BoxFuture<'static, Result<Client, Trouble>> + Send + Sync>;
 
 /// How the server is reached.
 #[derive(Clone)]
@@ -77,11 +76,50 @@ impl Connections {
     }
 
     /// A connection for one owner alone.
-    pub(crate) async fn alone(&self) -> Result<Client, tokio_postgres::Error> {
+    pub(crate) async fn alone(&self) -> Result<Client, Trouble> {
         let client = (self.connect)(self.changes.clone()).await?;
         client.batch_execute(&path(&self.schema)).await?;
         Ok(client)
     }
+
+    /// Refuses a pooler that gives a connection of the server away between two transactions: the lock of an engine, what it listens
+    /// to and the settings of its connections would be those of others.
+    ///
+    /// Two connections show it. While one of them has a transaction open, the other one has either its place, or has to move.
+    pub(crate) async fn refuse_shared_sessions(&self) -> Result<(), Trouble> {
+        let connect = || (self.connect)(self.changes.clone());
+        let (one, other) = futures::future::try_join(connect(), connect()).await?;
+        // The pooler has other clients, by whose transactions once may not show it.
+        for _ in 0..3 {
+            let before = backend(&one, "").await?;
+            // In statement mode there are no transactions.
+            let beside = backend(&other, "begin").await.ok();
+            let is_shared = match beside {
+                Some(beside) if beside != before => backend(&one, "").await? != before,
+                _ => true,
+            };
+            if is_shared {
+                return Err(Trouble::Unusable(
+                    "there is a pooler before it that shares its connections between transactions, which an engine cannot work with: \
+                     it holds a lock on its connection, and listens on it; use a pool in session mode (PgBouncer: \
+                     `pool_mode = session`), or the address of the server itself"
+                        .to_owned(),
+                ));
+            }
+            other.batch_execute("rollback").await?;
+        }
+        Ok(())
+    }
+}
+
+/// The process of the server that a connection has behind this statement. Not by a prepared one, which poolers treat in their own ways.
+async fn backend(client: &Client, before: &str) -> Result<Option<String>, Trouble> {
+    let answers = client.simple_query(&format!("{before}; select pg_backend_pid()")).await?;
+    let row = answers.iter().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    Ok(row.and_then(|row| row.get(0)).map(str::to_owned))
 }
 
 /// The statement after which a connection finds the tables of the schema.

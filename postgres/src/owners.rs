@@ -87,7 +87,7 @@ impl Owners {
             })
             .await?;
         let session = Session::begin(connections, id, &workflows).await;
-        let session = session.map_err(|error| Trouble::from(error).for_caller(&connections.server))?;
+        let session = session.map_err(|trouble| trouble.for_caller(&connections.server))?;
         let renewed = Renewed(Arc::new(Mutex::new(Times { renewed: Instant::now(), reconnected: None })));
         let keeps = tokio::spawn(keep(connections.clone(), id, workflows, session, renewed.clone()));
         let owner = Owner::new(from_integer(id));
@@ -161,7 +161,7 @@ struct Session {
 }
 
 impl Session {
-    async fn begin(connections: &Connections, id: i64, workflows: &[String]) -> Result<Self, tokio_postgres::Error> {
+    async fn begin(connections: &Connections, id: i64, workflows: &[String]) -> Result<Self, Trouble> {
         let mut session = Session { client: connections.alone().await?, is_locked: false };
         // Also of an owner that was believed dead: it may drive runs that were not taken over.
         let begin = "insert into owners (id, workflows, beat, expires) values ($1, $2, now(), now())
@@ -180,7 +180,7 @@ impl Session {
         Ok(session)
     }
 
-    async fn renew(&mut self, id: i64) -> Result<(), tokio_postgres::Error> {
+    async fn renew(&mut self, id: i64) -> Result<(), Trouble> {
         if !self.is_locked {
             let lock = "select pg_try_advisory_lock(owner_locks(), ($1::bigint & 2147483647)::integer)";
             self.is_locked = self.client.query_one(lock, &[&id]).await?.try_get(0)?;
@@ -212,8 +212,8 @@ async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, sessi
         if let Err(error) = kept
             && session.take().is_some()
         {
-            let (server, error) = (&*connections.server, error.map(tracing::field::display));
-            tracing::warn!(error, server, "an engine has lost its connection to PostgreSQL, and makes another one");
+            let error = error.map(|trouble| tracing::field::display(trouble.for_caller(&connections.server)));
+            tracing::warn!(error, "an engine has lost its connection to PostgreSQL, and makes another one");
         }
     }
 }

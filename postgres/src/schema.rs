@@ -165,11 +165,9 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, 
     .await?;
     let found = step.query_opt("select format from meta", &[]).await?.map_or(0, |row| row.get::<_, i32>(0));
     if found > FORMAT {
-        let message = format!(
-            "the schema `{schema}` has format {found}, and this version of graphweft-postgres knows formats up to {FORMAT}; \
-             use the version that wrote it, or a newer one"
-        );
-        return Err(Trouble::Store(StoreError::Other { message }));
+        let number = |format: i32| format.unsigned_abs();
+        let (path, found, known) = (schema.into(), number(found), number(FORMAT));
+        return Err(Trouble::Store(StoreError::NewerFormat { path, found, known }));
     }
     for statements in &STEPS[usize::try_from(found).unwrap_or(0)..] {
         step.batch_execute(statements).await?;
