@@ -157,6 +157,7 @@ impl PostgresStoreBuilder {
             server: Arc::clone(&server),
             changes: watch::Sender::new(()),
             facts: Facts::default(),
+            restored: Arc::default(),
         };
         let made = async {
             let looked = tokio::time::timeout(2 * patience, connections.refuse_shared_sessions()).await;

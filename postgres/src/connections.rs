@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
@@ -39,11 +40,13 @@ pub(crate) struct Connections {
     /// Changes when another engine has changed something.
     pub(crate) changes: watch::Sender<()>,
     pub(crate) facts: Facts,
+    /// Whether the tables are no longer those that the engines of this process have joined.
+    pub(crate) restored: Arc<AtomicBool>,
 }
 
 /// What the functions of the schema give, and does not change while it is in use: for the statement that is executed most often,
 /// which does not call them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// The first half of its advisory locks.
     pub(crate) locks: i32,
@@ -64,6 +67,9 @@ impl Connections {
     {
         let mut again = AGAIN.iter();
         loop {
+            if self.restored.load(Ordering::Relaxed) {
+                return Err(self.was_restored());
+            }
             let done = match self.client().await {
                 Ok(client) => work(client).await,
                 Err(trouble) => Err(trouble),
@@ -73,6 +79,14 @@ impl Connections {
                 (done, _) => return done.map_err(|trouble| trouble.for_caller(&self.server)),
             }
         }
+    }
+
+    /// The database was restored under an engine of this process: what that knows of its runs is not so.
+    pub(crate) fn was_restored(&self) -> StoreError {
+        self.restored.store(true, Ordering::Relaxed);
+        let message = "it was restored from a backup, or its tables were made anew, while this process used it; end this process, and start \
+                       it again";
+        Trouble::Unusable(message.to_owned()).for_caller(&self.server)
     }
 
     /// A connection for one owner alone.
