@@ -43,4 +43,5 @@ if [ $# -gt 0 ]; then
 else
     cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-postgres-tests --features server
     cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-cli --features postgres --test postgres
+    cargo test --locked --manifest-path "$root/Cargo.toml" -p approvals --features server --test service machines
 fi
