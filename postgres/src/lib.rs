@@ -3,6 +3,7 @@
 
 mod batch;
 mod builder;
+mod checked;
 mod claim;
 mod conditions;
 mod connections;

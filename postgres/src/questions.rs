@@ -6,6 +6,7 @@ use deadpool_postgres::Object;
 use graphweft::store::{AskedQuestion, OpenQuestion, QuestionChange, QuestionQuery, RunHeader};
 use tokio_postgres::Row;
 
+use crate::checked;
 use crate::conditions::Conditions;
 use crate::numbers::{from_millis, of_run, text, to_millis};
 use crate::row;
@@ -39,7 +40,7 @@ pub(crate) async fn change(step: Statements<'_>, run: &RunHeader, change: &Quest
         ids.push(text("the id of a question", id)?);
         names.push(open.name());
         asked.push(to_millis(open.asked));
-        bodies.push(serde_json::to_string(&open.question)?);
+        bodies.push(checked::to_text(&open.question)?);
     }
     let insert = step
         .prepare_cached(
@@ -55,8 +56,7 @@ pub(crate) async fn change(step: Statements<'_>, run: &RunHeader, change: &Quest
 
 /// A question, of its body and the time when it was asked, in columns from this one on.
 pub(crate) fn read(row: &Row, from: usize) -> Result<OpenQuestion, Trouble> {
-    let question = serde_json::from_str(row.try_get(from)?)
-        .map_err(|error| Trouble::damaged(format!("an open question cannot be read: {error}")))?;
+    let question = checked::from_text(row.try_get(from)?, || "an open question".to_owned())?;
     Ok(OpenQuestion::new(question, from_millis(row.try_get(from + 1)?)))
 }
 

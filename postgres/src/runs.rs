@@ -10,6 +10,7 @@ use graphweft::store::{
 use serde_json::Value;
 
 use crate::batch::{self, INSERT, INSERT_AT, JournalRow, NewRows};
+use crate::checked;
 use crate::connections::Facts;
 use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
 use crate::questions;
@@ -150,7 +151,7 @@ async fn add(step: Statements<'_>, run: &NewRun, place: Place) -> Result<Option<
         return Ok(None);
     }
     // As it will be read.
-    let mut header: RunHeader = serde_json::from_str(&new.header)?;
+    let mut header: RunHeader = checked::from_text(&new.header, || "a new header".to_owned())?;
     header.key = key;
     Ok(Some(header))
 }

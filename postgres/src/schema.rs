@@ -24,7 +24,10 @@ use crate::trouble::Trouble;
 ///
 /// An owner is an engine: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
 /// noticed when its machine is gone. `beat` is when it has done that last: an engine that has just lost its connection makes
-/// another one. When the server has just started, no engine can have done either.
+/// another one. When the server has just started, no engine can have done either. By `mark`, a random number, and `renewals` it knows its
+/// row from one of a database that was restored.
+///
+/// Engines of the format before use the tables while a step is made, and after it: what they do not write has a default.
 const STEPS: &[&str] = &["
     create table runs (
         key bigint generated always as identity primary key,
@@ -139,6 +142,11 @@ const STEPS: &[&str] = &["
         select (coalesce((select min(number) from under_way), pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
                 + (select xids from meta)) << 16,
             not exists (select from under_way where pid is null)';
+", "
+    alter table owners add column mark bigint not null default 0, add column renewals bigint not null default 0;
+    create or replace function renew(owner bigint) returns void language sql volatile as
+        'update owners set beat = clock_timestamp(), expires = clock_timestamp() + interval ''4 seconds'',
+            renewals = renewals + 1 where id = owner';
 "];
 
 /// The format of the databases that this version writes.
@@ -165,11 +173,9 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, 
     .await?;
     let found = step.query_opt("select format from meta", &[]).await?.map_or(0, |row| row.get::<_, i32>(0));
     if found > FORMAT {
-        let message = format!(
-            "the schema `{schema}` has format {found}, and this version of graphweft-postgres knows formats up to {FORMAT}; \
-             use the version that wrote it, or a newer one"
-        );
-        return Err(Trouble::Store(StoreError::Other { message }));
+        let number = |format: i32| format.unsigned_abs();
+        let (path, found, known) = (schema.into(), number(found), number(FORMAT));
+        return Err(Trouble::Store(StoreError::NewerFormat { path, found, known }));
     }
     for statements in &STEPS[usize::try_from(found).unwrap_or(0)..] {
         step.batch_execute(statements).await?;
@@ -191,7 +197,7 @@ async fn format(client: &Client) -> Result<Option<i32>, Trouble> {
 
 /// The facts of a schema that has the present format. Has the next transaction behind all places before: those of a database that was restored in
 /// another server are of that which it comes from.
-async fn facts(client: &mut Client) -> Result<Facts, Trouble> {
+pub(crate) async fn facts(client: &mut Client) -> Result<Facts, Trouble> {
     let step = client.transaction().await?;
     step.execute("select pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?;
     let behind = "update meta set xids = xids + ahead from (

@@ -152,9 +152,11 @@ impl Store for PostgresStore {
     fn claim(&self, mut claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         claim.orphans &= !self.owners.has_reconnected(claim.owner);
         let claimed = async move {
-            let claimed = self.connections.with(|client| claim::claim(client, &claim)).await?;
-            self.owners.renewed(claim.owner);
-            Ok(claimed)
+            let (claimed, row) = self.connections.with(|client| claim::claim(client, &claim)).await?;
+            match self.owners.is_renewed(claim.owner, row) {
+                true => Ok(claimed),
+                false => Err(self.connections.was_restored()),
+            }
         };
         claimed.boxed()
     }

@@ -132,6 +132,34 @@ workflow! {
     }
 }
 
+/// As one that waits for a service.
+async fn wait(millis: u64) -> u64 {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    millis
+}
+
+#[node]
+async fn first(millis: u64) -> u64 {
+    wait(millis).await
+}
+#[node]
+async fn second(millis: u64) -> u64 {
+    wait(millis).await
+}
+#[node]
+async fn third(millis: u64) -> u64 {
+    wait(millis).await
+}
+#[node]
+async fn fourth(millis: u64) -> u64 {
+    wait(millis).await
+}
+
+workflow! {
+    /// Four nodes that wait so many milliseconds each.
+    pub waits(u64) -> u64 { START => first => second => third => fourth; fourth => END; }
+}
+
 /// What the workflow `batch` gives.
 #[must_use]
 pub fn of_batch(n: u64) -> u64 {
