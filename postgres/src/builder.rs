@@ -54,7 +54,8 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// How many connections there are at most, at least 1; besides, each engine has one of its own. The default is 8.
+    /// How many connections there are at most, at least 1; besides, each engine has one of its own, and the
+    /// [transactions](crate::PostgresContext::transaction) of steps have as many. The default is 8.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections.max(1);
         self
@@ -113,18 +114,24 @@ impl PostgresStoreBuilder {
         config.tcp_user_timeout(Duration::from_secs(20));
         let server: Arc<str> = place_of(&config).into();
         let schema: Arc<str> = self.schema.into();
-        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let finds_tables = path(&schema);
-        let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
-            .max_size(self.max_connections)
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(WAIT))
+        let pool = |recycling_method| {
+            let manager = ManagerConfig { recycling_method };
+            Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
+                .max_size(self.max_connections)
+                .runtime(Runtime::Tokio1)
+                .wait_timeout(Some(WAIT))
+        };
+        let no_pool = |error| StoreError::Other { message: format!("no pool of connections could be made: {error}") };
+        // Whatever a transaction of the program has set ends with it.
+        let transactions = pool(RecyclingMethod::Clean).build().map_err(no_pool)?;
+        let pool = pool(RecyclingMethod::Fast)
             .post_create(Hook::async_fn(move |client, _| {
                 let finds_tables = finds_tables.clone();
                 async move { client.batch_execute(&finds_tables).await.map_err(HookError::Backend) }.boxed()
             }))
             .build()
-            .map_err(|error| StoreError::Other { message: format!("no pool of connections could be made: {error}") })?;
+            .map_err(no_pool)?;
         let connect: Connect = Arc::new(move |changes| {
             let (config, tls) = (config.clone(), tls.clone());
             async move {
@@ -143,6 +150,7 @@ impl PostgresStoreBuilder {
         });
         let mut connections = Connections {
             pool,
+            transactions,
             connect,
             schema: Arc::clone(&schema),
             server: Arc::clone(&server),

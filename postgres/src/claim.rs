@@ -1,13 +1,14 @@
 //! Taking runs over.
 
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::Object;
 use graphweft::store::{Claim, Claimed, Damaged, RunHeader, RunKey};
 
 use crate::batch::NewRows;
 use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
 use crate::owners::DEAD;
 use crate::row;
-use crate::runs;
+use crate::runs::{self, RowPlace};
+use crate::statements::Statements;
 use crate::trouble::Trouble;
 
 /// The runs `r` that a claim may take when they are ready, of any owner: `$2` workflows, `$3` exceptions, `$4` the only one.
@@ -105,7 +106,7 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
     let mut rows = NewRows::default();
     for found in picked {
         match row::header(&found, 0) {
-            Ok(header) => claimed.runs.push(take(&step, claim, header, &mut rows).await?),
+            Ok(header) => claimed.runs.push(take((&step).into(), claim, header, &mut rows).await?),
             Err(Trouble::Store(error)) => {
                 let key = RunKey::new(from_integer(found.try_get(0)?));
                 claimed.damaged.push(Damaged::new(key, key.get().to_string(), error));
@@ -113,14 +114,14 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
             Err(trouble) => return Err(trouble),
         }
     }
-    runs::insert_rows(&step, &rows, 0).await?;
+    runs::insert_rows((&step).into(), &rows, RowPlace::Behind(0)).await?;
     step.commit().await?;
     claimed.nudged.retain(|key| claimed.runs.iter().all(|run| run.key != *key));
     Ok(claimed)
 }
 
 async fn take(
-    step: &Transaction<'_>,
+    step: Statements<'_>,
     claim: &Claim,
     mut run: RunHeader,
     rows: &mut NewRows,

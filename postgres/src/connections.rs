@@ -32,6 +32,9 @@ pub(crate) type Connect =
 #[derive(Clone)]
 pub(crate) struct Connections {
     pub(crate) pool: Pool,
+    /// Of transactions in which the program executes statements, as any connection of it: they do not find the tables of the schema.
+    /// Beside the pool, which is needed while they are open.
+    pub(crate) transactions: Pool,
     /// Beside the pool: an owner is alive as long as its connection is.
     pub(crate) connect: Connect,
     pub(crate) schema: Arc<str>,
@@ -53,21 +56,31 @@ pub(crate) struct Facts {
 }
 
 impl Connections {
-    /// A connection to the server, which finds the tables of the schema.
-    async fn client(&self) -> Result<Object, Trouble> {
-        Ok(self.pool.get().await?)
-    }
-
     /// Calls this with a connection, and again, some times, if the server could not be reached: then nothing has happened.
     pub(crate) async fn with<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Trouble>>,
     {
+        self.with_one_of(&self.pool, work).await
+    }
+
+    /// The same with a connection for a transaction of the program.
+    pub(crate) async fn with_own<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
+        self.with_one_of(&self.transactions, work).await
+    }
+
+    async fn with_one_of<T, F>(&self, pool: &Pool, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
         let mut again = AGAIN.iter();
         loop {
-            let done = match self.client().await {
+            let done = match pool.get().await {
                 Ok(client) => work(client).await,
-                Err(trouble) => Err(trouble),
+                Err(trouble) => Err(trouble.into()),
             };
             match (done, again.next()) {
                 (Err(trouble), Some(pause)) if trouble.is_unreachable() => tokio::time::sleep(*pause).await,

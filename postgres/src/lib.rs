@@ -17,9 +17,12 @@ mod row;
 mod runs;
 mod schema;
 mod snapshots;
+mod statements;
 mod store;
+mod transaction;
 mod trouble;
 
 pub use builder::PostgresStoreBuilder;
 pub use store::PostgresStore;
 pub use tokio_postgres;
+pub use transaction::{PostgresContext, PostgresStart, Transaction};

@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::Object;
 use graphweft::store::{AskedQuestion, OpenQuestion, QuestionChange, QuestionQuery, RunHeader};
 use tokio_postgres::Row;
 
 use crate::conditions::Conditions;
 use crate::numbers::{from_millis, of_run, text, to_millis};
 use crate::row;
+use crate::statements::Statements;
 use crate::trouble::Trouble;
 
 /// Changes those of a run with this header.
-pub(crate) async fn change(step: &Transaction<'_>, run: &RunHeader, change: &QuestionChange) -> Result<(), Trouble> {
+pub(crate) async fn change(step: Statements<'_>, run: &RunHeader, change: &QuestionChange) -> Result<(), Trouble> {
     let key = of_run(run.key);
     if run.status.is_over() {
         let delete = step.prepare_cached("delete from questions where run = $1").await?;

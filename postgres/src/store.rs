@@ -1,5 +1,6 @@
 //! The store.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -37,7 +38,7 @@ use crate::{claim, delete, feed, overview, owners, questions, runs, snapshots};
 /// ```
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
-    connections: Connections,
+    pub(crate) connections: Connections,
     owners: Owners,
 }
 
@@ -92,14 +93,14 @@ impl Store for PostgresStore {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.connections.with(move |client| async move { runs::read(&client, run, from, limit).await }).boxed()
+        self.connections.with(move |client| async move { runs::read((&client).into(), run, from, limit).await }).boxed()
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
         let id = id.to_owned();
         let header = async move {
             let id = &*id;
-            self.connections.with(|client| async move { runs::header(&client, id).await }).await
+            self.connections.with(|client| async move { runs::header((&client).into(), id).await }).await
         };
         header.boxed()
     }
@@ -169,6 +170,10 @@ impl Store for PostgresStore {
             self.connections.with(|client| async move { owners::is_served(&client, workflow).await }).await
         };
         served.boxed()
+    }
+
+    fn transactional(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(self)
     }
 
     fn changed(&self) -> Option<BoxFuture<'static, ()>> {

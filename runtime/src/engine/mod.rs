@@ -52,6 +52,7 @@ mod signalling;
 mod snapshot_queue;
 mod snapshots;
 mod start;
+mod start_within;
 mod unload;
 mod versions;
 mod voided;
@@ -87,5 +88,6 @@ pub use run_to_end::RunToEndError;
 pub(crate) use set_back::by_the_clock_of;
 pub use signalling::Signalling;
 pub use start::Start;
+pub use start_within::StartWithin;
 #[cfg(test)]
 pub(crate) use voided::effective;

@@ -19,7 +19,9 @@ mod starter;
 mod starting_over;
 mod steps;
 mod succession;
+mod transaction;
 mod tree;
+mod turns;
 mod watching;
 
 use std::any::{Any, TypeId};
@@ -43,6 +45,7 @@ pub(crate) use signals::Signals;
 pub(crate) use starter::{Starter, is_start_of_run};
 pub(crate) use steps::Step;
 pub(crate) use succession::{MAX_ID, Over};
+pub(crate) use transaction::OpenTransaction;
 pub(crate) use tree::below;
 
 use crate::around::{Around, Attempted, Call, CallKind};
