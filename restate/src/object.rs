@@ -268,3 +268,90 @@ pub(crate) fn to_millis(time: SystemTime) -> u64 {
 fn from_millis(millis: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(millis)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use bytes::Bytes;
+    use futures::FutureExt;
+    use graphweft::EventKind;
+    use graphweft::store::{Append, NewRun, Record, RunKey, RunStatus, Store};
+    use serde_json::json;
+
+    use super::{Changes, Object, from_millis};
+
+    fn keep(state: &mut Vec<(String, Bytes)>, changes: Changes) {
+        for (key, value) in changes {
+            state.retain(|(kept, _)| *kept != key);
+            state.push((key, value.into()));
+        }
+        state.sort();
+    }
+
+    /// The state of an object whose run has three appends and waits.
+    fn waiting() -> (Object, Vec<(String, Bytes)>) {
+        let (mut object, mut state) = (Object::read("order-7", Vec::new()).unwrap(), Vec::new());
+        let time = from_millis(1_795_727_894_392);
+        let mut new = NewRun::new("order-7", "pay", (7, json!({ "graph": 1 })).into(), time);
+        new.tags.insert("tenant".into(), "acme".into());
+        new.records.push(Record::new("pay", EventKind::CancelRequested));
+        let input = Bytes::from("40");
+        keep(&mut state, object.create(&new, &input).unwrap());
+        object.created(new, input).unwrap();
+        for at in 1..3 {
+            let message = EventKind::Message { text: format!("message {at}") };
+            let mut append =
+                Append::new(RunKey::new(1), at, from_millis(1_795_727_894_392 + at), vec![Record::new("pay", message)]);
+            if at == 2 {
+                append.header.status = Some((RunStatus::Waiting, Some(from_millis(1_795_727_900_000))));
+            }
+            keep(&mut state, object.append(&append).unwrap().expect("it is at the end"));
+            assert!(object.appended(append));
+        }
+        (object, state)
+    }
+
+    fn records(object: &Object) -> Vec<graphweft::store::Stored> {
+        object.run.read(RunKey::new(1), 0, usize::MAX).now_or_never().unwrap().unwrap()
+    }
+
+    #[test]
+    fn an_object_is_read_as_it_was_written() {
+        let (object, state) = waiting();
+        let read = Object::read("order-7", state).unwrap();
+        assert_eq!(read.header, object.header);
+        assert_eq!(read.header.as_ref().map(|header| (header.records, header.status)), Some((3, RunStatus::Waiting)));
+        assert_eq!(records(&read), records(&object));
+        assert_eq!(read.input, Some(Bytes::from("40")));
+    }
+
+    #[test]
+    fn an_append_that_is_not_at_the_end_is_a_conflict() {
+        let (object, _) = waiting();
+        let late = Append::new(RunKey::new(1), 2, SystemTime::now(), vec![Record::new("pay", EventKind::RunCancelled)]);
+        assert!(object.append(&late).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_header_is_written_only_if_more_than_the_number_of_records_changes() {
+        let (object, _) = waiting();
+        let message = || vec![Record::new("pay", EventKind::CancelRequested)];
+        let mut append = Append::new(RunKey::new(1), 3, SystemTime::now(), message());
+        let keys = |changes: Option<Changes>| changes.unwrap().into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+        assert_eq!(keys(object.append(&append).unwrap()), ["r/0000000003"]);
+        append.header.status = Some((RunStatus::Running, None));
+        assert_eq!(keys(object.append(&append).unwrap()), ["r/0000000003", "header"]);
+    }
+
+    #[test]
+    fn a_batch_that_is_missing_or_cannot_be_read_is_an_error_that_names_it() {
+        let (_, mut state) = waiting();
+        state.retain(|(key, _)| key != "r/0000000001");
+        let error = Object::read("order-7", state.clone()).err().expect("a record is missing").to_string();
+        assert!(error.contains("`r/0000000002` of run `order-7`"), "{error}");
+        state.push(("r/0000000001".into(), Bytes::from("{}")));
+        let error = Object::read("order-7", state).err().expect("it is no batch").to_string();
+        assert!(error.contains("`r/0000000001`"), "{error}");
+    }
+}
