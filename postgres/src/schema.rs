@@ -1,7 +1,10 @@
 //! The tables, and how a database gets from one format to the next.
 
+use std::time::Duration;
+
 use graphweft::store::StoreError;
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use crate::connections::Facts;
 use crate::trouble::Trouble;
@@ -155,14 +158,37 @@ const FORMAT: i32 = STEPS.len() as i32;
 /// Of the advisory locks: `grwf`.
 pub(crate) const LOCKS: i32 = 0x6772_7766;
 
+/// How often the steps are tried while other engines use the tables, with pauses of [`PAUSE`].
+const TRIES: u32 = 60;
+
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// Brings a schema to [`FORMAT`], from none or an older format, on a connection that finds its tables there.
+///
+/// Engines of an older format may be at work. A step wants whole tables, and they lock those in another order: so it waits for one for less
+/// time than the server takes to look for a deadlock, which would end a transaction of theirs, and begins anew.
 pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, Trouble> {
     if format(client).await? == Some(FORMAT) {
         return facts(client).await;
     }
+    let mut tries = 1;
+    loop {
+        match make_steps(client, schema).await {
+            Err(Trouble::Database(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) && tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(trouble) => return Err(trouble),
+            Ok(()) => return facts(client).await,
+        }
+    }
+}
+
+async fn make_steps(client: &mut Client, schema: &str) -> Result<(), Trouble> {
     let step = client.transaction().await?;
     // One engine after another, of all schemas.
     step.execute("select pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?;
+    step.batch_execute("set local lock_timeout = '300ms'").await?;
     let is_there = step.query_one("select to_regnamespace($1) is not null", &[&quoted(schema)]).await?;
     if !is_there.get::<_, bool>(0) {
         step.batch_execute(&format!("create schema {}", quoted(schema))).await?;
@@ -183,7 +209,7 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, 
     step.execute("insert into meta (format) values ($1) on conflict (one) do update set format = $1", &[&FORMAT])
         .await?;
     step.commit().await?;
-    facts(client).await
+    Ok(())
 }
 
 /// The format of the schema; `None` if it is none of ours.
