@@ -332,3 +332,20 @@ async fn an_input_that_the_workflow_does_not_take_is_reported() {
         "{refused:?}"
     );
 }
+
+#[node]
+async fn starts(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.start::<naps>(n).await.map(|_| n).map_err(|error| error.to_string())
+}
+workflow! {
+    /// Starts another run.
+    pub parent(u32) -> u32 { START => starts; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_starts_another_run_gets_an_error_that_says_why_it_cannot() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<parent>().register::<naps>()).await;
+    let run = client.start::<parent>(1, "parent").await.unwrap();
+    let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it cannot start another one") };
+    assert!(failure.cause.to_string().contains("starting another run is not possible"), "{failure:?}");
+}
