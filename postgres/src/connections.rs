@@ -58,7 +58,7 @@ pub(crate) struct Facts {
 }
 
 impl Connections {
-    /// Calls this with a connection, and again, some times, if the server could not be reached: then nothing has happened.
+    /// Calls this with a connection, [persistently](Self::persistently).
     pub(crate) async fn with<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Trouble>>,
@@ -78,16 +78,21 @@ impl Connections {
     where
         F: Future<Output = Result<T, Trouble>>,
     {
+        let work = &work;
+        self.persistently(|| async move { work(pool.get().await?).await }).await
+    }
+
+    /// Calls this, and again, some times, if the server could not be reached: then nothing has happened.
+    pub(crate) async fn persistently<T, F>(&self, work: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
         let mut again = AGAIN.iter();
         loop {
             if self.restored.load(Ordering::Relaxed) {
                 return Err(self.was_restored());
             }
-            let done = match pool.get().await {
-                Ok(client) => work(client).await,
-                Err(trouble) => Err(trouble.into()),
-            };
-            match (done, again.next()) {
+            match (work().await, again.next()) {
                 (Err(trouble), Some(pause)) if trouble.is_unreachable() => tokio::time::sleep(*pause).await,
                 (done, _) => return done.map_err(|trouble| trouble.for_caller(&self.server)),
             }

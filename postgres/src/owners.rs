@@ -114,8 +114,7 @@ impl Owners {
                 Ok((row.try_get(0)?, OwnRow { mark: row.try_get(1)?, renewals: 0 }))
             })
             .await?;
-        let session = Session::begin(connections, id).await;
-        let session = session.map_err(|trouble| trouble.for_caller(&connections.server))?;
+        let session = connections.persistently(|| Session::begin(connections, id)).await?;
         let renewed = Renewed(Arc::new(Mutex::new(Times { renewed: Instant::now(), reconnected: None, row })));
         let keeps = tokio::spawn(keep(connections.clone(), id, session, renewed.clone()));
         let owner = Owner::new(from_integer(id));

@@ -41,8 +41,11 @@ async fn sent<T>(
 }
 
 fn only_itself<T: Send + 'static>(what: &str) -> BoxFuture<'static, Result<T, StoreError>> {
-    let message = format!("{what} is not possible in a run on Restate: its object holds this run only");
-    ready(Err(StoreError::Other { message })).boxed()
+    ready(Err(StoreError::Other { message: only_this_run(what) })).boxed()
+}
+
+fn only_this_run(what: &str) -> String {
+    format!("{what} is not possible in a run on Restate: its object holds this run only")
 }
 
 impl Store for RunStore {
@@ -75,7 +78,7 @@ impl Store for RunStore {
     }
 
     fn start_over(&self, _: Append, _: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
-        only_itself("starting over")
+        ready(Ok(StartedOver::Refused { message: only_this_run("starting over") })).boxed()
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {

@@ -349,3 +349,20 @@ async fn a_node_that_starts_another_run_gets_an_error_that_says_why_it_cannot() 
     let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it cannot start another one") };
     assert!(failure.cause.to_string().contains("starting another run is not possible"), "{failure:?}");
 }
+
+#[node]
+async fn again(n: u32, ctx: &Context) -> u32 {
+    ctx.start_over::<endless>(n + 1).await
+}
+workflow! {
+    /// Has no end.
+    pub endless(u32) -> u32 { START => again; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_starts_over_fails_and_says_why() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<endless>()).await;
+    let run = client.start::<endless>(1, "endless").await.unwrap();
+    let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it cannot start over") };
+    assert!(failure.cause.to_string().contains("starting over is not possible"), "{failure:?}");
+}

@@ -57,6 +57,7 @@ pub(super) async fn commit(
     Ok(match store.start_over(batch, next).await? {
         StartedOver::Done(header) => Committed::Done(Some(Box::new(Over::Begun(header, records)))),
         StartedOver::Conflict => Committed::Conflict,
+        StartedOver::Refused { message } => Committed::Refused(message),
         StartedOver::Existing => Committed::Refused(format!(
             "the next run would have the id `{id}`, which another run has; delete that run or wait until it is deleted, \
              and retry this one"
