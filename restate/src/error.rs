@@ -3,6 +3,15 @@
 use graphweft::PayloadError;
 
 /// A worker was not made.
+///
+/// ```
+/// use graphweft_restate::{Worker, WorkerError};
+///
+/// let keys = Worker::builder().resource("key of the shop").resource("key of the bank");
+/// let Err(error) = keys.build() else { panic!("which of them is it?") };
+/// assert!(matches!(error, WorkerError::Engine(_)));
+/// assert_eq!(error.to_string(), "two resources are of type `&str`; wrap one of them in a type of its own");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {

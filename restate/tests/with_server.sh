@@ -30,7 +30,7 @@ export GRAPHWEFT_PROCESSES
 stop() {
     while read -r process; do
         case "$(ps -o args= -p "$process" 2>/dev/null)" in
-            */restate-server\ * | */worker\ *) kill -KILL "$process" 2>/dev/null || true ;;
+            */restate-server\ * | */restate_worker\ *) kill -KILL "$process" 2>/dev/null || true ;;
         esac
     done <"$GRAPHWEFT_PROCESSES"
     rm -f "$GRAPHWEFT_PROCESSES"

@@ -35,7 +35,7 @@ async fn chaos(servers: usize) {
     let mut dice = Dice(seed);
     let mut cluster = Cluster::start(Shape { servers, keep_alive: Some(1) }).await;
     let ledger = cluster.folder().join("ledger");
-    let mut workers = Workers::start(env!("CARGO_BIN_EXE_worker"), &ledger, WORKERS).await;
+    let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &ledger, WORKERS).await;
     let (admin, client) = (cluster.admin(), cluster.client());
     until("the workers are there", || async { admin.register(&workers.address()).await.is_ok() }).await;
 

@@ -11,7 +11,7 @@ use graphweft_restate_tests::workflows::long;
 async fn a_run_of_many_steps_is_resumed_in_the_middle() {
     let steps = std::env::var("GRAPHWEFT_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(2_000u64);
     let cluster = Cluster::start(Shape { servers: 1, keep_alive: None }).await;
-    let mut workers = Workers::start(env!("CARGO_BIN_EXE_worker"), &cluster.folder().join("ledger"), 1).await;
+    let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &cluster.folder().join("ledger"), 1).await;
     let (admin, client) = (cluster.admin(), cluster.client());
     until("the worker is there", || async { admin.register(&workers.address()).await.is_ok() }).await;
 

@@ -86,7 +86,7 @@ fn status_of<T: std::fmt::Debug>(refused: Result<T, ClientError>) -> u16 {
 async fn a_run_whose_worker_is_killed_is_taken_over_and_nothing_recorded_begins_again() {
     let cluster = Cluster::start(ONE).await;
     let ledger = cluster.folder().join("ledger");
-    let mut workers = Workers::start(env!("CARGO_BIN_EXE_worker"), &ledger, 1).await;
+    let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &ledger, 1).await;
     let (admin, client) = (cluster.admin(), cluster.client());
     until("the worker is there", || async { admin.register(&workers.address()).await.is_ok() }).await;
 

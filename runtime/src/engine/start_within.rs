@@ -13,6 +13,25 @@ use crate::store::{Created, NewRun, Record, StoreError, Transactional, transacti
 /// A run that a store adds in a transaction of the caller, so that it exists if and only if that is committed. It is for authors of
 /// stores, who make `engine.start(..).within(&tx)` of it; that of an SQLite file is
 /// `SqliteStart`, and that of PostgreSQL is in the crate `graphweft-postgres`.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{SqliteStore, Store};
+///
+/// # #[node] async fn charge(cents: u32) -> u32 { cents }
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("runs.db");
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().store(SqliteStore::open(&path).await?).register::<pay>().build()?;
+/// let start = engine.start::<pay>(40).id("order-7").prepare_within::<SqliteStore>()?;
+/// let created = start.store().create(start.run().clone()).await?; // a store does this in the transaction of its caller
+/// let run = start.added(&created, None)?;
+/// assert_eq!(run.result().await?, 40);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct StartWithin<S, T> {
     store: S,
     checked: Checked,

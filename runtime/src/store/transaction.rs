@@ -14,6 +14,18 @@ use super::error::StoreError;
 /// [`Context::step_in_transaction`](crate::Context::step_in_transaction).
 ///
 /// An engine finds it through [`Store::transactional`].
+///
+/// ```
+/// # #[cfg(feature = "sqlite")] {
+/// use graphweft::store::{SqliteStore, Transactional};
+///
+/// fn side_by_side<S: Transactional>() -> bool {
+///     !S::IS_EXCLUSIVE
+/// }
+///
+/// assert!(!side_by_side::<SqliteStore>()); // a file has one writer
+/// # }
+/// ```
 pub trait Transactional: Store + Clone {
     /// Whether a transaction keeps every append of its run waiting until it is over: where one connection writes at a time,
     /// an append that comes before that of the transaction would wait for it for ever.
@@ -22,6 +34,21 @@ pub trait Transactional: Store + Clone {
 
 /// A transaction in which a step has written, and which is still open. Dropped without an [`append`](Self::append) that is
 /// [done](Appended::Done), it undoes what was written.
+///
+/// ```
+/// use std::sync::Arc;
+/// use graphweft::store::{Append, Appended, BoxFuture, StoreError, StoreTransaction};
+///
+/// /// One that says when it is committed.
+/// struct Logged(Arc<dyn StoreTransaction>);
+///
+/// impl StoreTransaction for Logged {
+///     fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+///         println!("{} records and what a step has written", batch.records.len());
+///         Arc::clone(&self.0).append(batch)
+///     }
+/// }
+/// ```
 pub trait StoreTransaction: Send + Sync {
     /// As [`Store::append`], in this transaction, which is committed with it. After a [conflict](Appended::Conflict) the
     /// transaction is open, and the records come again at another number. After an error it is undone, unless its commit was
@@ -30,6 +57,31 @@ pub trait StoreTransaction: Send + Sync {
 }
 
 /// How the body of a step in a transaction ended.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{InTransaction, SqliteStore};
+///
+/// #[node]
+/// async fn book(ctx: &Context) -> String {
+///     let step = ctx.step_in_transaction("book", |store: SqliteStore| async move {
+///         // A store begins a transaction here, and has the program write in it.
+///         drop(store);
+///         InTransaction::<u32, String>::Failed("the account is closed".to_owned())
+///     });
+///     step.await.unwrap_err().to_string()
+/// }
+///
+/// workflow! { pub pay() -> String { START => book; } }
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("runs.db");
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().store(SqliteStore::open(&path).await?).register::<pay>().build()?;
+/// assert_eq!(engine.start::<pay>(()).await?.result().await?, "the account is closed");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[non_exhaustive]
 pub enum InTransaction<T, E> {
     /// It has written, and nothing of it is committed. This is its output.
