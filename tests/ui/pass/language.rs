@@ -17,6 +17,8 @@ mod generic_literals;
 mod generic_route;
 #[path = "language/generic_values.rs"]
 mod generic_values;
+// As it is written, which is what it is about.
+#[rustfmt::skip]
 #[path = "language/glued_tokens.rs"]
 mod glued_tokens;
 #[path = "language/keywords_as_names.rs"]
