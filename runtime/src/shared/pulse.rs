@@ -14,7 +14,7 @@ pub(crate) struct Pulse {
     busy: AtomicUsize,
     /// How often something has begun to move.
     generation: AtomicU64,
-    /// Attempts that may not run again, and so may not be dropped while they wait.
+    /// Attempts that may not run again, or that nothing would wake outside of the memory, and so may not be dropped while they wait.
     once_only: AtomicUsize,
     /// A message was pushed that the driver has to flush, since no other record follows soon.
     said: AtomicBool,
