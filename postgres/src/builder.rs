@@ -125,15 +125,15 @@ impl PostgresStoreBuilder {
             }))
             .build()
             .map_err(|error| StoreError::Other { message: format!("no pool of connections could be made: {error}") })?;
-        let connect: Connect = Arc::new(move |changes| {
+        let connect: Connect = Arc::new(move |hears| {
             let (config, tls) = (config.clone(), tls.clone());
             async move {
                 let (client, mut connection) = config.connect(tls).await?;
                 // It ends with the client, and its error is that of the client's statements.
                 tokio::spawn(async move {
                     while let Some(Ok(message)) = poll_fn(|waker| connection.poll_message(waker)).await {
-                        if let AsyncMessage::Notification(_) = message {
-                            changes.send_replace(());
+                        if let AsyncMessage::Notification(notification) = message {
+                            hears(notification.payload());
                         }
                     }
                 });

@@ -24,9 +24,11 @@ const AGAIN: [Duration; 6] = [
     Duration::from_millis(2000),
 ];
 
-/// Makes a connection, which it looks after in a task of its own, and which counts notifications.
-pub(crate) type Connect =
-    Arc<dyn Fn(watch::Sender<()>) -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
+/// Hears the payload of each notification.
+pub(crate) type Hears = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Makes a connection, which it looks after in a task of its own, and whose notifications this hears.
+pub(crate) type Connect = Arc<dyn Fn(Hears) -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
 
 /// How the server is reached.
 #[derive(Clone)]
@@ -78,7 +80,13 @@ impl Connections {
 
     /// A connection for one owner alone.
     pub(crate) async fn alone(&self) -> Result<Client, tokio_postgres::Error> {
-        let client = (self.connect)(self.changes.clone()).await?;
+        let changes = self.changes.clone();
+        self.listening(Arc::new(move |_| changes.send_replace(()))).await
+    }
+
+    /// The same, with another listener.
+    pub(crate) async fn listening(&self, hears: Hears) -> Result<Client, tokio_postgres::Error> {
+        let client = (self.connect)(hears).await?;
         client.batch_execute(&path(&self.schema)).await?;
         Ok(client)
     }

@@ -12,6 +12,7 @@ mod logs;
 mod numbers;
 mod overview;
 mod owners;
+mod pool;
 mod questions;
 mod row;
 mod runs;
@@ -21,5 +22,6 @@ mod store;
 mod trouble;
 
 pub use builder::PostgresStoreBuilder;
+pub use pool::{PostgresExecutor, PostgresWorker, PostgresWorkerBuilder};
 pub use store::PostgresStore;
 pub use tokio_postgres;

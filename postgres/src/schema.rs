@@ -22,7 +22,11 @@ use crate::trouble::Trouble;
 /// of others; one that has ended since, or has a number and no lock yet, has neither, and then it is not sure. Only what is read by a later statement may
 /// rely on it.
 ///
-/// An owner is an engine: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
+/// A row of `node_tasks` is an attempt at a node of a pool. It is free, has a worker, which is an owner, or has a result. `taken`: the
+/// engine that drives the run has read the result, which is kept for some time after that, in case that it has died before it had
+/// recorded it.
+///
+/// An owner is an engine, or a worker of pools: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
 /// noticed when its machine is gone. `beat` is when it has done that last: an engine that has just lost its connection makes
 /// another one. When the server has just started, no engine can have done either.
 const STEPS: &[&str] = &["
@@ -139,6 +143,27 @@ const STEPS: &[&str] = &["
         select (coalesce((select min(number) from under_way), pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
                 + (select xids from meta)) << 16,
             not exists (select from under_way where pid is null)';
+", "
+    create table node_tasks (
+        run text collate \"C\" not null,
+        task text collate \"C\" not null,
+        number bigint generated always as identity,
+        pool text collate \"C\" not null,
+        at_most_once boolean not null,
+        body text not null,
+        worker bigint,
+        cancelled boolean not null default false,
+        result text,
+        done timestamptz,
+        taken boolean not null default false,
+        primary key (run, task)
+    );
+    create index node_tasks_free on node_tasks (pool, number) where result is null and worker is null and not cancelled;
+    create index node_tasks_under_way on node_tasks (worker) where result is null and worker is not null;
+    create index node_tasks_done on node_tasks (run) where result is not null;
+
+    create function tell_pools(what text) returns void language sql volatile as
+        'select pg_notify(''graphweft_pools_'' || owner_locks(), what)';
 "];
 
 /// The format of the databases that this version writes.

@@ -1,7 +1,7 @@
 //! An attempt that is executed elsewhere, as the engine that drives its run sees it.
 //!
-//! The body of the attempt waits for the result as it would for a request, so it holds no permit and does not keep the run from
-//! resting; but its run stays in memory. What is recorded is a note with the id of the task: an attempt that starts again in another
+//! The body of the attempt waits for the result as it would for a request, so it holds no permit; but its run
+//! counts as running, and stays in memory. What is recorded is a note with the id of the task: an attempt that starts again in another
 //! process finds the note and asks for the same task. The result is recorded as the end of the node, and nowhere else.
 
 use std::future::poll_fn;
@@ -77,14 +77,14 @@ struct Stays(Arc<Shared>);
 
 impl Stays {
     fn new(run: &Arc<Shared>) -> Self {
-        run.pulse.once_only(true);
+        run.pulse.elsewhere(true);
         Stays(Arc::clone(run))
     }
 }
 
 impl Drop for Stays {
     fn drop(&mut self) {
-        self.0.pulse.once_only(false);
+        self.0.pulse.elsewhere(false);
     }
 }
 

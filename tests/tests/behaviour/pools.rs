@@ -332,21 +332,6 @@ async fn a_cancelled_run_cancels_what_runs_elsewhere() -> Result {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_run_of_which_all_is_elsewhere_sleeps() -> Result {
-    let machine = Machine::with(Engine::builder().register::<ever>());
-    let engine = Engine::builder().executor(machine.clone()).build()?;
-    let run = engine.start::<ever>(1).await?;
-    tokio::time::timeout(Duration::from_secs(60), async {
-        while run.status().await.unwrap() != RunStatus::Sleeping {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await?;
-    run.cancel().await?;
-    Ok(())
-}
-
 async fn until(journal: &Journal, line: &str) {
     let came = async {
         while journal.count(line) == 0 {
@@ -466,12 +451,8 @@ async fn a_run_that_waits_for_a_pool_stays_in_memory_and_leaves_its_task_when_th
     let engine = file.engine(&Death::default()).await.max_resident_waiting(0);
     let engine = engine.executor(Silent(journal.clone())).register::<ever>().build()?;
     let run = engine.start::<ever>(1).await?;
-    tokio::time::timeout(Duration::from_secs(60), async {
-        while run.status().await.unwrap() != RunStatus::Sleeping {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await?;
+    until(&journal, "task ever/endless").await;
+    assert_eq!(run.status().await?, RunStatus::Running);
     engine.shutdown().await;
     assert_eq!(journal.lines(), ["task ever/endless"]);
     Ok(())
