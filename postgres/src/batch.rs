@@ -31,6 +31,13 @@ pub(crate) const INSERT: &str = "
     from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::bigint[], $6::text[])
         with ordinality as new (run, seq, records, time, checksum, body, number)";
 
+/// The same at places from `$7` on.
+pub(crate) const INSERT_AT: &str = "
+    insert into journal (run, seq, records, place, time, checksum, body)
+    select run, seq, records, $7 + number - 1, time, checksum, body
+    from unnest($1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::bigint[], $6::text[])
+        with ordinality as new (run, seq, records, time, checksum, body, number)";
+
 impl NewRows {
     /// Records of a run, from this number on.
     pub(crate) fn of(run: RunKey, at: u64, time: SystemTime, records: &[Record]) -> Result<Self, Trouble> {

@@ -22,6 +22,9 @@ use crate::trouble::{Trouble, chain};
 /// How long a statement waits for a connection.
 const WAIT: Duration = Duration::from_secs(30);
 
+/// How long a server may take until a connection to it is made, if the address does not say.
+const CONNECT: Duration = Duration::from_secs(10);
+
 /// The settings of a [`PostgresStore`], from [`PostgresStore::builder`].
 ///
 /// ```no_run
@@ -54,7 +57,8 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// How many connections there are at most, at least 1; besides, each engine has one of its own. The default is 8.
+    /// How many connections there are at most, at least 1; besides, each engine has one of its own, and the
+    /// [transactions](crate::PostgresContext::transaction) of steps have as many. The default is 8.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections.max(1);
         self
@@ -63,18 +67,20 @@ impl PostgresStoreBuilder {
     /// Connects without TLS, makes the tables if they are not there, and brings those of an older version to the present format.
     ///
     /// # Errors
-    /// If the URL cannot be read, if the server cannot be reached or refuses the user, if the user may not make the tables, or
-    /// if the tables are those of a newer version.
+    /// [`StoreError::Unreachable`] if the server cannot be reached; [`StoreError::Unusable`] if it refuses the user, has no such
+    /// database, has no TLS and `sslmode=require` asks for it, or if a pooler before it is not in session mode;
+    /// [`StoreError::NewerFormat`] if the tables are those of a newer version; and another one if the URL cannot be read, or the user may not
+    /// make the tables.
     pub async fn connect(self) -> Result<PostgresStore, StoreError> {
         self.connect_with(NoTls).await
     }
 
     /// The same with TLS, by a connector such as that of `tokio-postgres-rustls`, or `tokio-postgres-openssl`. Whether it is used says the
-    /// `sslmode` of the URL: `prefer`, which is the default, `require`, or `disable`. What is checked of the server's
-    /// certificate says the connector.
+    /// `sslmode` of the URL: `prefer`, which is the default, `require`, or `disable`. With `prefer`
+    /// everything is sent in clear to a server without TLS. What is checked of the server's certificate says the connector.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// As [`connect`](Self::connect), and [`StoreError::Unusable`] if the connector refuses the certificate.
     pub async fn connect_with<T>(self, tls: T) -> Result<PostgresStore, StoreError>
     where
         T: MakeTlsConnect<Socket> + Clone + Send + Sync + 'static,
@@ -102,9 +108,10 @@ impl PostgresStoreBuilder {
         if config.get_application_name().is_none() {
             config.application_name("graphweft");
         }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(Duration::from_secs(10));
-        }
+        let patience = *config.get_connect_timeout().unwrap_or(&CONNECT);
+        config.connect_timeout(patience);
+        // That is for each socket. A server that accepts a connection may say nothing on it.
+        let patience = patience * u32::try_from(config.get_hosts().len()).unwrap_or(1).max(1);
         // A server whose machine is gone says nothing: without these, a statement waits for it for hours.
         config
             .keepalives_idle(Duration::from_secs(10))
@@ -113,22 +120,31 @@ impl PostgresStoreBuilder {
         config.tcp_user_timeout(Duration::from_secs(20));
         let server: Arc<str> = place_of(&config).into();
         let schema: Arc<str> = self.schema.into();
-        let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let finds_tables = path(&schema);
-        let pool = Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
-            .max_size(self.max_connections)
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(WAIT))
+        let pool = |recycling_method| {
+            let manager = ManagerConfig { recycling_method };
+            Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
+                .max_size(self.max_connections)
+                .runtime(Runtime::Tokio1)
+                .wait_timeout(Some(WAIT))
+                .create_timeout(Some(patience))
+        };
+        let no_pool = |error| StoreError::Other { message: format!("no pool of connections could be made: {error}") };
+        // Whatever a transaction of the program has set ends with it.
+        let transactions = pool(RecyclingMethod::Clean).build().map_err(no_pool)?;
+        let pool = pool(RecyclingMethod::Fast)
             .post_create(Hook::async_fn(move |client, _| {
                 let finds_tables = finds_tables.clone();
                 async move { client.batch_execute(&finds_tables).await.map_err(HookError::Backend) }.boxed()
             }))
             .build()
-            .map_err(|error| StoreError::Other { message: format!("no pool of connections could be made: {error}") })?;
+            .map_err(no_pool)?;
         let connect: Connect = Arc::new(move |hears| {
             let (config, tls) = (config.clone(), tls.clone());
             async move {
-                let (client, mut connection) = config.connect(tls).await?;
+                let connected = tokio::time::timeout(patience, config.connect(tls)).await;
+                let (client, mut connection) =
+                    connected.map_err(|_| Trouble::Silent(patience))?.map_err(Trouble::Connect)?;
                 // It ends with the client, and its error is that of the client's statements.
                 tokio::spawn(async move {
                     while let Some(Ok(message)) = poll_fn(|waker| connection.poll_message(waker)).await {
@@ -143,13 +159,17 @@ impl PostgresStoreBuilder {
         });
         let mut connections = Connections {
             pool,
+            transactions,
             connect,
             schema: Arc::clone(&schema),
             server: Arc::clone(&server),
             changes: watch::Sender::new(()),
             facts: Facts::default(),
+            restored: Arc::default(),
         };
         let made = async {
+            let looked = tokio::time::timeout(2 * patience, connections.refuse_shared_sessions()).await;
+            looked.map_err(|_| Trouble::Silent(2 * patience))??;
             let mut client = connections.pool.get().await?;
             migrate(&mut client, &schema).await
         };

@@ -1,13 +1,14 @@
 //! Taking runs over.
 
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::Object;
 use graphweft::store::{Claim, Claimed, Damaged, RunHeader, RunKey};
 
 use crate::batch::NewRows;
 use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
-use crate::owners::DEAD;
+use crate::owners::{DEAD, OwnRow};
 use crate::row;
-use crate::runs;
+use crate::runs::{self, RowPlace};
+use crate::statements::Statements;
 use crate::trouble::Trouble;
 
 /// The runs `r` that a claim may take when they are ready, of any owner: `$2` workflows, `$3` exceptions, `$4` the only one.
@@ -48,7 +49,8 @@ fn is_free() -> String {
     FROM.iter().map(of).collect::<Vec<_>>().join(" or ")
 }
 
-pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, Trouble> {
+/// Also returns the row of the claimer, as it was before.
+pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed, Option<OwnRow>), Trouble> {
     let (me, now, limit) = (to_integer(claim.owner.get()), to_millis(claim.now), to_integer(claim.limit as u64));
     let except: Vec<i64> = claim.except.iter().map(|run| of_run(*run)).collect();
     let only = claim.only.map(of_run);
@@ -58,7 +60,7 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
             "with {DEAD}, nudges as (update runs set nudged = false where owner = $1 and nudged returning key),
              renewed as materialized (select renew($1))
              select 'nudged' as what, key as number, null::bigint as records from nudges
-             union all select 'renewed', null, null from renewed
+             union all select 'owner', renewals, mark from owners, renewed where id = $1
              union all select 'lost', key, null from runs where key = any($3) and owner is distinct from $1
              union all select 'wakes', min(ready), null from ({}) as next
              union all (select 'ready', key, records from ({}) as now order by ready, key limit $8)",
@@ -68,12 +70,13 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
         .await?;
     let seen =
         client.query(&look, &[&me, &claim.workflows, &except, &only, &claim.own, &claim.orphans, &now, &limit]).await?;
-    let mut claimed = Claimed::default();
+    let (mut claimed, mut own) = (Claimed::default(), None);
     let (mut ready, mut lengths): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for row in seen {
         let number: Option<i64> = row.try_get(1)?;
         match (row.try_get::<_, &str>(0)?, number) {
             ("nudged" | "lost", Some(key)) => claimed.nudged.push(RunKey::new(from_integer(key))),
+            ("owner", Some(renewals)) => own = Some(OwnRow { mark: row.try_get(2)?, renewals }),
             ("wakes", Some(wakes)) => claimed.next_wake = Some(from_millis(wakes)),
             ("ready", Some(key)) => {
                 ready.push(key);
@@ -83,7 +86,7 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
         }
     }
     if ready.is_empty() {
-        return Ok(claimed);
+        return Ok((claimed, own));
     }
     let step = client.transaction().await?;
     // Not one that has got records meanwhile, by a transaction with a greater number than this one: its next record would be before
@@ -105,7 +108,7 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
     let mut rows = NewRows::default();
     for found in picked {
         match row::header(&found, 0) {
-            Ok(header) => claimed.runs.push(take(&step, claim, header, &mut rows).await?),
+            Ok(header) => claimed.runs.push(take((&step).into(), claim, header, &mut rows).await?),
             Err(Trouble::Store(error)) => {
                 let key = RunKey::new(from_integer(found.try_get(0)?));
                 claimed.damaged.push(Damaged::new(key, key.get().to_string(), error));
@@ -113,14 +116,14 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<Claimed, 
             Err(trouble) => return Err(trouble),
         }
     }
-    runs::insert_rows(&step, &rows, 0).await?;
+    runs::insert_rows((&step).into(), &rows, RowPlace::Behind(0)).await?;
     step.commit().await?;
     claimed.nudged.retain(|key| claimed.runs.iter().all(|run| run.key != *key));
-    Ok(claimed)
+    Ok((claimed, own))
 }
 
 async fn take(
-    step: &Transaction<'_>,
+    step: Statements<'_>,
     claim: &Claim,
     mut run: RunHeader,
     rows: &mut NewRows,

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
 use futures::future::BoxFuture;
 use graphweft::store::StoreError;
 use tokio::sync::watch;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::schema::quoted;
 use crate::trouble::Trouble;
@@ -28,12 +29,15 @@ const AGAIN: [Duration; 6] = [
 pub(crate) type Hears = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Makes a connection, which it looks after in a task of its own, and whose notifications this hears.
-pub(crate) type Connect = Arc<dyn Fn(Hears) -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
+pub(crate) type Connect = Arc<dyn Fn(Hears) -> BoxFuture<'static, Result<Client, Trouble>> + Send + Sync>;
 
 /// How the server is reached.
 #[derive(Clone)]
 pub(crate) struct Connections {
     pub(crate) pool: Pool,
+    /// Of transactions in which the program executes statements, as any connection of it: they do not find the tables of the schema.
+    /// Beside the pool, which is needed while they are open.
+    pub(crate) transactions: Pool,
     /// Beside the pool: an owner is alive as long as its connection is.
     pub(crate) connect: Connect,
     pub(crate) schema: Arc<str>,
@@ -42,11 +46,13 @@ pub(crate) struct Connections {
     /// Changes when another engine has changed something.
     pub(crate) changes: watch::Sender<()>,
     pub(crate) facts: Facts,
+    /// Whether the tables are no longer those that the engines of this process have joined.
+    pub(crate) restored: Arc<AtomicBool>,
 }
 
 /// What the functions of the schema give, and does not change while it is in use: for the statement that is executed most often,
 /// which does not call them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// The first half of its advisory locks.
     pub(crate) locks: i32,
@@ -55,41 +61,106 @@ pub(crate) struct Facts {
 }
 
 impl Connections {
-    /// A connection to the server, which finds the tables of the schema.
-    async fn client(&self) -> Result<Object, Trouble> {
-        Ok(self.pool.get().await?)
+    /// Calls this with a connection, [persistently](Self::persistently).
+    pub(crate) async fn with<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
+        self.with_one_of(&self.pool, work).await
     }
 
-    /// Calls this with a connection, and again, some times, if the server could not be reached: then nothing has happened.
-    pub(crate) async fn with<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    /// The same with a connection for a transaction of the program.
+    pub(crate) async fn with_own<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
+        self.with_one_of(&self.transactions, work).await
+    }
+
+    async fn with_one_of<T, F>(&self, pool: &Pool, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
+        let work = &work;
+        self.persistently(|| async move { work(pool.get().await?).await }).await
+    }
+
+    /// Calls this, and again, some times, if the server could not be reached: then nothing has happened.
+    pub(crate) async fn persistently<T, F>(&self, work: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Trouble>>,
     {
         let mut again = AGAIN.iter();
         loop {
-            let done = match self.client().await {
-                Ok(client) => work(client).await,
-                Err(trouble) => Err(trouble),
-            };
-            match (done, again.next()) {
+            if self.restored.load(Ordering::Relaxed) {
+                return Err(self.was_restored());
+            }
+            match (work().await, again.next()) {
                 (Err(trouble), Some(pause)) if trouble.is_unreachable() => tokio::time::sleep(*pause).await,
                 (done, _) => return done.map_err(|trouble| trouble.for_caller(&self.server)),
             }
         }
     }
 
+    /// The database was restored under an engine of this process: what that knows of its runs is not so.
+    pub(crate) fn was_restored(&self) -> StoreError {
+        self.restored.store(true, Ordering::Relaxed);
+        let message = "it was restored from a backup, or its tables were made anew, while this process used it; end this process, and start \
+                       it again";
+        Trouble::Unusable(message.to_owned()).for_caller(&self.server)
+    }
+
     /// A connection for one owner alone.
-    pub(crate) async fn alone(&self) -> Result<Client, tokio_postgres::Error> {
+    pub(crate) async fn alone(&self) -> Result<Client, Trouble> {
         let changes = self.changes.clone();
         self.listening(Arc::new(move |_| changes.send_replace(()))).await
     }
 
     /// The same, with another listener.
-    pub(crate) async fn listening(&self, hears: Hears) -> Result<Client, tokio_postgres::Error> {
+    pub(crate) async fn listening(&self, hears: Hears) -> Result<Client, Trouble> {
         let client = (self.connect)(hears).await?;
         client.batch_execute(&path(&self.schema)).await?;
         Ok(client)
     }
+
+    /// Refuses a pooler that gives a connection of the server away between two transactions: the lock of an engine, what it listens
+    /// to and the settings of its connections would be those of others.
+    ///
+    /// Two connections show it. While one of them has a transaction open, the other one has either its place, or has to move.
+    pub(crate) async fn refuse_shared_sessions(&self) -> Result<(), Trouble> {
+        let connect = || (self.connect)(Arc::new(|_| {}));
+        let (one, other) = futures::future::try_join(connect(), connect()).await?;
+        // The pooler has other clients, by whose transactions once may not show it.
+        for _ in 0..3 {
+            let before = backend(&one, "").await?;
+            // In statement mode there are no transactions.
+            let beside = backend(&other, "begin").await.ok();
+            let is_shared = match beside {
+                Some(beside) if beside != before => backend(&one, "").await? != before,
+                _ => true,
+            };
+            if is_shared {
+                return Err(Trouble::Unusable(
+                    "there is a pooler before it that shares its connections between transactions, which an engine cannot work with: \
+                     it holds a lock on its connection, and listens on it; use a pool in session mode (PgBouncer: \
+                     `pool_mode = session`), or the address of the server itself"
+                        .to_owned(),
+                ));
+            }
+            other.batch_execute("rollback").await?;
+        }
+        Ok(())
+    }
+}
+
+/// The process of the server that a connection has behind this statement. Not by a prepared one, which poolers treat in their own ways.
+async fn backend(client: &Client, before: &str) -> Result<Option<String>, Trouble> {
+    let answers = client.simple_query(&format!("{before}; select pg_backend_pid()")).await?;
+    let row = answers.iter().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    Ok(row.and_then(|row| row.get(0)).map(str::to_owned))
 }
 
 /// The statement after which a connection finds the tables of the schema.

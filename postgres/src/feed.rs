@@ -1,11 +1,13 @@
 //! The records of all runs.
 
 use deadpool_postgres::Object;
-use graphweft::store::{FeedPage, FeedPlace, FeedQuery, FeedRecord};
+use graphweft::store::{FeedPage, FeedPlace, FeedQuery, FeedRecord, NewRun, RunHeader, RunKey};
+use serde_json::Value;
+use tokio_postgres::Row;
 
 use crate::batch::{self, JournalRow};
 use crate::conditions::Conditions;
-use crate::numbers::{from_integer, to_integer};
+use crate::numbers::{from_integer, from_millis, to_integer};
 use crate::row;
 use crate::trouble::Trouble;
 
@@ -47,7 +49,7 @@ pub(crate) async fn page(client: &Object, query: &FeedQuery) -> Result<FeedPage,
     let select = format!(
         "with place_of_end as ({END})
          select last, found.* from place_of_end left join lateral (
-             select {}, {} from journal j join runs r on r.key = j.run
+             select {}, {}, r.id as run_id, r.workflow as run_workflow from journal j join runs r on r.key = j.run
              where {} order by j.place {rows}
          ) as found on true order by found.place",
         batch::COLUMNS,
@@ -68,11 +70,16 @@ pub(crate) async fn page(client: &Object, query: &FeedQuery) -> Result<FeedPage,
             break;
         }
         let rows = JournalRow::read(&row, 1)?;
-        let header = row::header(&row, 8)?;
+        let (header, unreadable) = match row::header(&row, 8) {
+            Ok(header) => (header, None),
+            // One run does not stop the feed of all.
+            Err(Trouble::Store(error)) => (named(&row, &rows)?, Some(error)),
+            Err(trouble) => return Err(trouble),
+        };
         let position = from_integer(rows.place);
         let before = if position == query.after.position { query.after.record } else { 0 };
         let place = |number: u32| FeedPlace::behind(position, number, rows.count());
-        match rows.stored(&header.id) {
+        match unreadable.map_or_else(|| rows.stored(&header.id), Err) {
             Ok(stored) => {
                 for (number, stored) in (0u32..).zip(stored).skip(before as usize) {
                     if page.records.len() == limit {
@@ -95,6 +102,13 @@ pub(crate) async fn page(client: &Object, query: &FeedQuery) -> Result<FeedPage,
         page.place = page.place.max(end);
     }
     Ok(page)
+}
+
+/// A header of what the columns behind the header say.
+fn named(row: &Row, rows: &JournalRow) -> Result<RunHeader, Trouble> {
+    let (id, workflow): (&str, &str) = (row.try_get(12)?, row.try_get(13)?);
+    let run = NewRun::new(id, workflow, (0, Value::Null).into(), from_millis(0));
+    Ok(run.header(RunKey::new(from_integer(rows.run))))
 }
 
 pub(crate) async fn end(client: &Object) -> Result<FeedPlace, Trouble> {

@@ -3,6 +3,7 @@
 
 mod batch;
 mod builder;
+mod checked;
 mod claim;
 mod conditions;
 mod connections;
@@ -18,10 +19,13 @@ mod row;
 mod runs;
 mod schema;
 mod snapshots;
+mod statements;
 mod store;
+mod transaction;
 mod trouble;
 
 pub use builder::PostgresStoreBuilder;
 pub use pool::{PostgresExecutor, PostgresWorker, PostgresWorkerBuilder};
 pub use store::PostgresStore;
 pub use tokio_postgres;
+pub use transaction::{PostgresContext, PostgresStart, Transaction};

@@ -15,8 +15,9 @@ use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_postgres::Client;
 
-use crate::connections::Connections;
+use crate::connections::{Connections, Facts};
 use crate::numbers::{from_integer, to_integer};
+use crate::schema::facts;
 use crate::trouble::Trouble;
 
 /// How old the last renewal of a lease may be, before it is renewed.
@@ -30,6 +31,17 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What statements about the owners that are not alive begin with.
 pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(owners))";
+
+/// How many renewals fewer than an owner knows of its row may have: a claim may return late, and a replica that takes the place of its server
+/// may lack the last ones.
+const LATE: i64 = 100;
+
+/// What an owner knows its row by. A database that was restored has none of it, that of another engine, or one of earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OwnRow {
+    pub(crate) mark: i64,
+    pub(crate) renewals: i64,
+}
 
 /// The owners of this process.
 #[derive(Clone, Debug, Default)]
@@ -56,11 +68,22 @@ struct Times {
     renewed: Instant,
     /// When it has made another connection, in the place of one that was lost.
     reconnected: Option<Instant>,
+    row: OwnRow,
 }
 
 impl Renewed {
-    fn now(&self) {
-        self.lock().renewed = Instant::now();
+    /// The lease was renewed, in this row. Returns whether that is its own.
+    #[must_use]
+    fn is_in(&self, found: Option<OwnRow>) -> bool {
+        let mut times = self.lock();
+        times.renewed = Instant::now();
+        let known = times.row;
+        let Some(found) = found.filter(|found| found.mark == known.mark && found.renewals + LATE >= known.renewals)
+        else {
+            return false;
+        };
+        times.row.renewals = known.renewals.max(found.renewals);
+        true
     }
 
     fn is_fresh(&self) -> bool {
@@ -68,8 +91,7 @@ impl Renewed {
     }
 
     fn reconnected(&self) {
-        let now = Instant::now();
-        *self.lock() = Times { renewed: now, reconnected: Some(now) };
+        self.lock().reconnected = Some(Instant::now());
     }
 
     fn lock(&self) -> MutexGuard<'_, Times> {
@@ -79,17 +101,22 @@ impl Renewed {
 
 impl Owners {
     pub(crate) async fn join(&self, connections: &Connections, workflows: Vec<String>) -> Result<Owner, StoreError> {
-        let workflows: Arc<[String]> = workflows.into();
-        let id = connections
+        let workflows = &workflows;
+        let (id, row): (i64, OwnRow) = connections
             .with(|client| async move {
-                let next = client.prepare_cached("select nextval(pg_get_serial_sequence('owners', 'id'))").await?;
-                Ok(client.query_one(&next, &[]).await?.try_get::<_, i64>(0)?)
+                let next = client
+                    .prepare_cached(
+                        "insert into owners (workflows, mark, beat, expires)
+                         values ($1, (random() * 9e15)::bigint, now(), now() + interval '4 seconds') returning id, mark",
+                    )
+                    .await?;
+                let row = client.query_one(&next, &[&&*workflows]).await?;
+                Ok((row.try_get(0)?, OwnRow { mark: row.try_get(1)?, renewals: 0 }))
             })
             .await?;
-        let session = Session::begin(connections, id, &workflows).await;
-        let session = session.map_err(|error| Trouble::from(error).for_caller(&connections.server))?;
-        let renewed = Renewed(Arc::new(Mutex::new(Times { renewed: Instant::now(), reconnected: None })));
-        let keeps = tokio::spawn(keep(connections.clone(), id, workflows, session, renewed.clone()));
+        let session = connections.persistently(|| Session::begin(connections, id)).await?;
+        let renewed = Renewed(Arc::new(Mutex::new(Times { renewed: Instant::now(), reconnected: None, row })));
+        let keeps = tokio::spawn(keep(connections.clone(), id, session, renewed.clone()));
         let owner = Owner::new(from_integer(id));
         self.lock().insert(owner, Kept { keeps: keeps.abort_handle(), renewed, runtime: Handle::current() });
         Ok(owner)
@@ -107,11 +134,9 @@ impl Owners {
         reconnected.is_some_and(|at| at.elapsed() < LEASE)
     }
 
-    /// A claim has renewed the lease.
-    pub(crate) fn renewed(&self, owner: Owner) {
-        if let Some(kept) = self.lock().get(&owner) {
-            kept.renewed.now();
-        }
+    /// A claim has renewed the lease, in this row. Returns whether that is the owner's own.
+    pub(crate) fn is_renewed(&self, owner: Owner, row: Option<OwnRow>) -> bool {
+        self.lock().get(&owner).is_none_or(|kept| kept.renewed.is_in(row))
     }
 
     /// Ends with the runs of the owner released, also if the result is dropped.
@@ -158,21 +183,20 @@ struct Session {
     /// Whether it holds the lock. If not, the connection that the owner had before does, which the server has not noticed the
     /// end of.
     is_locked: bool,
+    /// The row of the owner when it began.
+    row: Option<OwnRow>,
 }
 
 impl Session {
-    async fn begin(connections: &Connections, id: i64, workflows: &[String]) -> Result<Self, tokio_postgres::Error> {
-        let mut session = Session { client: connections.alone().await?, is_locked: false };
-        // Also of an owner that was believed dead: it may drive runs that were not taken over.
-        let begin = "insert into owners (id, workflows, beat, expires) values ($1, $2, now(), now())
-             on conflict (id) do nothing";
-        session.client.execute(begin, &[&id, &workflows]).await?;
-        // An owner that has left stays until no claim or start of it can be under way any more.
-        let forget = "delete from owners where expires < now() - interval '1 day' and not exists (
+    async fn begin(connections: &Connections, id: i64) -> Result<Self, Trouble> {
+        let mut session = Session { client: connections.alone().await?, is_locked: false, row: None };
+        // An owner that has left stays until no claim or start of it can be under way any more, and one that was stopped until it is not expected
+        // any more.
+        let forget = "delete from owners where expires < now() - interval '30 days' and not exists (
              select from runs where owner = owners.id
          )";
         session.client.execute(forget, &[]).await?;
-        session.renew(id).await?;
+        session.row = session.renew(id).await?;
         let channel = session.client.query_one("select owner_locks()", &[]).await?.try_get::<_, i32>(0)?;
         session.client.batch_execute(&format!("listen \"graphweft_{channel}\"")).await?;
         // There was no listener until now.
@@ -180,28 +204,33 @@ impl Session {
         Ok(session)
     }
 
-    async fn renew(&mut self, id: i64) -> Result<(), tokio_postgres::Error> {
+    /// Returns the row of the owner, as it was before.
+    async fn renew(&mut self, id: i64) -> Result<Option<OwnRow>, Trouble> {
         if !self.is_locked {
             let lock = "select pg_try_advisory_lock(owner_locks(), ($1::bigint & 2147483647)::integer)";
             self.is_locked = self.client.query_one(lock, &[&id]).await?.try_get(0)?;
         }
-        self.client.execute("select renew($1)", &[&id]).await?;
-        Ok(())
+        let renew = "with renewed as materialized (select renew($1))
+             select mark, renewals from owners, renewed where id = $1";
+        let row = self.client.query_opt(renew, &[&id]).await?;
+        row.map(|row| Ok(OwnRow { mark: row.try_get(0)?, renewals: row.try_get(1)? })).transpose()
     }
 }
 
 /// Keeps an owner alive, over restarts of the server too. Its claims renew the lease as well, so this does it only where there
 /// have been none.
-async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, session: Session, renewed: Renewed) {
+async fn keep(connections: Connections, id: i64, session: Session, renewed: Renewed) {
     let mut session = Some(session);
     loop {
         tokio::time::sleep(LOOK).await;
+        let mut is_own = true;
         let kept = match &mut session {
             Some(session) if session.client.is_closed() => Err(None),
             Some(session) if session.is_locked && renewed.is_fresh() => Ok(()),
-            Some(session) => session.renew(id).await.map(|()| renewed.now()).map_err(Some),
-            None => match Session::begin(&connections, id, &workflows).await {
-                Ok(begun) => {
+            Some(session) => session.renew(id).await.map(|row| is_own = renewed.is_in(row)).map_err(Some),
+            None => match again(&connections, id).await {
+                Ok((begun, facts)) => {
+                    is_own = renewed.is_in(begun.row) && facts == connections.facts;
                     session = Some(begun);
                     renewed.reconnected();
                     Ok(())
@@ -209,13 +238,25 @@ async fn keep(connections: Connections, id: i64, workflows: Arc<[String]>, sessi
                 Err(error) => Err(Some(error)),
             },
         };
+        if !is_own {
+            let error = connections.was_restored();
+            tracing::error!(%error, "an engine has ended");
+            return;
+        }
         if let Err(error) = kept
             && session.take().is_some()
         {
-            let (server, error) = (&*connections.server, error.map(tracing::field::display));
-            tracing::warn!(error, server, "an engine has lost its connection to PostgreSQL, and makes another one");
+            let error = error.map(|trouble| tracing::field::display(trouble.for_caller(&connections.server)));
+            tracing::warn!(error, "an engine has lost its connection to PostgreSQL, and makes another one");
         }
     }
+}
+
+/// A connection in the place of one that was lost; and what the schema gives now, which was in another server if that is another.
+async fn again(connections: &Connections, id: i64) -> Result<(Session, Facts), Trouble> {
+    let mut session = Session::begin(connections, id).await?;
+    let facts = facts(&mut session.client).await?;
+    Ok((session, facts))
 }
 
 pub(crate) async fn is_alive(client: &Object, owner: Owner) -> Result<bool, Trouble> {

@@ -2,17 +2,19 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::Object;
 use graphweft::store::{AskedQuestion, OpenQuestion, QuestionChange, QuestionQuery, RunHeader};
 use tokio_postgres::Row;
 
+use crate::checked;
 use crate::conditions::Conditions;
 use crate::numbers::{from_millis, of_run, text, to_millis};
 use crate::row;
+use crate::statements::Statements;
 use crate::trouble::Trouble;
 
 /// Changes those of a run with this header.
-pub(crate) async fn change(step: &Transaction<'_>, run: &RunHeader, change: &QuestionChange) -> Result<(), Trouble> {
+pub(crate) async fn change(step: Statements<'_>, run: &RunHeader, change: &QuestionChange) -> Result<(), Trouble> {
     let key = of_run(run.key);
     if run.status.is_over() {
         let delete = step.prepare_cached("delete from questions where run = $1").await?;
@@ -38,7 +40,7 @@ pub(crate) async fn change(step: &Transaction<'_>, run: &RunHeader, change: &Que
         ids.push(text("the id of a question", id)?);
         names.push(open.name());
         asked.push(to_millis(open.asked));
-        bodies.push(serde_json::to_string(&open.question)?);
+        bodies.push(checked::to_text(&open.question)?);
     }
     let insert = step
         .prepare_cached(
@@ -54,8 +56,7 @@ pub(crate) async fn change(step: &Transaction<'_>, run: &RunHeader, change: &Que
 
 /// A question, of its body and the time when it was asked, in columns from this one on.
 pub(crate) fn read(row: &Row, from: usize) -> Result<OpenQuestion, Trouble> {
-    let question = serde_json::from_str(row.try_get(from)?)
-        .map_err(|error| Trouble::damaged(format!("an open question cannot be read: {error}")))?;
+    let question = checked::from_text(row.try_get(from)?, || "an open question".to_owned())?;
     Ok(OpenQuestion::new(question, from_millis(row.try_get(from + 1)?)))
 }
 

@@ -4,6 +4,7 @@ use graphweft::store::{NewRun, Owner, RunHeader, RunKey, RunStatus, Tags};
 use serde_json::json;
 use tokio_postgres::Row;
 
+use crate::checked;
 use crate::numbers::{from_integer, text, to_integer, to_millis};
 use crate::trouble::Trouble;
 
@@ -19,8 +20,7 @@ pub(crate) fn header(row: &Row, from: usize) -> Result<RunHeader, Trouble> {
     let owner: Option<i64> = row.try_get(from + 1)?;
     let records: i64 = row.try_get(from + 2)?;
     let written: &str = row.try_get(from + 3)?;
-    let mut header: RunHeader = serde_json::from_str(written)
-        .map_err(|error| Trouble::damaged(format!("the header of run number {key} cannot be read: {error}")))?;
+    let mut header: RunHeader = checked::from_text(written, || format!("the header of run number {key}"))?;
     header.key = RunKey::new(from_integer(key));
     header.owner = owner.map(|owner| Owner::new(from_integer(owner)));
     header.records = from_integer(records);
@@ -63,7 +63,7 @@ impl Columns {
             started_by: header.started_by.as_ref().map(|by| by.run.clone()),
             tags: tags(&header.tags),
             records: to_integer(header.records),
-            header: serde_json::to_string(header)?,
+            header: checked::to_text(header)?,
         })
     }
 

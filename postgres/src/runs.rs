@@ -3,49 +3,117 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::Object;
 use graphweft::store::{
-    Append, Appended, Created, HeaderChange, NewRun, RunHeader, RunKey, StartedOver, StoreError, Stored,
+    Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunKey, StartedOver, StoreError, Stored,
 };
 use serde_json::Value;
 
-use crate::batch::{self, INSERT, JournalRow, NewRows};
+use crate::batch::{self, INSERT, INSERT_AT, JournalRow, NewRows};
+use crate::checked;
 use crate::connections::Facts;
 use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
 use crate::questions;
 use crate::row::{self, Columns};
+use crate::statements::Statements;
 use crate::trouble::Trouble;
 
-pub(crate) async fn create(mut client: Object, run: &NewRun) -> Result<Created, Trouble> {
-    loop {
-        let step = client.transaction().await?;
-        if let Some(header) = add(&step, run, 0).await? {
-            step.commit().await?;
-            return Ok(Created::New(header));
-        }
-        step.rollback().await?;
-        // Why not; the one that was in the way may be gone meanwhile.
-        if let Some(header) = header(&client, &run.id).await? {
-            return Ok(Created::Existing(header));
-        }
-        if let Some(until) = kept_until(&client, run).await? {
-            return Ok(Created::Deleted { until });
+/// The place of rows in the feed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// Behind so many rows that the transaction has added before.
+    OfTransaction(usize),
+    /// That of a subtransaction which adds nothing else, and has begun behind the lock of those that add rows.
+    OfSubtransaction(Facts),
+}
+
+impl Place {
+    /// The place by the numbers of the subtransaction that has written a row, without its epoch, and of its transaction.
+    fn of(self, sub: i64, whole: i64) -> RowPlace {
+        match self {
+            Place::OfTransaction(behind) => RowPlace::Behind(to_integer(behind as u64)),
+            Place::OfSubtransaction(facts) => {
+                let epoch = whole & !0xffff_ffff;
+                let number = epoch | sub;
+                // It is the greater one.
+                let number = if number < whole { number + (1 << 32) } else { number };
+                RowPlace::At((number + facts.xids) << 16)
+            }
         }
     }
 }
 
-/// Adds a run, behind so many rows of records in the same transaction. `None` if its id is not free: then the transaction is to be undone.
-async fn add(step: &Transaction<'_>, run: &NewRun, behind: usize) -> Result<Option<RunHeader>, Trouble> {
+/// The place of the first of some rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RowPlace {
+    Behind(i64),
+    At(i64),
+}
+
+/// The numbers by which [`Place::of`] is known, of a row that was just written.
+const WRITTEN: &str = "xmin::text::bigint, pg_current_xact_id()::text::bigint";
+
+/// Begins a subtransaction that adds rows: the lock comes before its number.
+const BEGIN_ADDING: &str = "savepoint graphweft_adds; select adds()";
+const UNDO_ADDING: &str = "rollback to savepoint graphweft_adds; release savepoint graphweft_adds";
+
+pub(crate) async fn create(mut client: Object, run: &NewRun) -> Result<Created, Trouble> {
+    loop {
+        let step = client.transaction().await?;
+        if let Some(header) = add((&step).into(), run, Place::OfTransaction(0)).await? {
+            step.commit().await?;
+            return Ok(Created::New(header));
+        }
+        step.rollback().await?;
+        if let Some(there) = in_the_way((&client).into(), run).await? {
+            return Ok(there);
+        }
+    }
+}
+
+/// The same in a transaction of the program. Of a run that is there, its first record as well.
+pub(crate) async fn create_within(
+    step: Statements<'_>,
+    facts: Facts,
+    run: &NewRun,
+) -> Result<(Created, Option<Record>), Trouble> {
+    loop {
+        step.batch_execute(BEGIN_ADDING).await?;
+        if let Some(header) = add(step, run, Place::OfSubtransaction(facts)).await? {
+            step.batch_execute("release savepoint graphweft_adds").await?;
+            return Ok((Created::New(header), None));
+        }
+        step.batch_execute(UNDO_ADDING).await?;
+        if let Some(there) = in_the_way(step, run).await? {
+            let first = match &there {
+                Created::Existing(header) => read(step, header.key, 0, 1).await?.pop().map(|stored| stored.record),
+                _ => None,
+            };
+            return Ok((there, first));
+        }
+    }
+}
+
+/// Why a run could not be added; what was in the way may be gone meanwhile.
+async fn in_the_way(step: Statements<'_>, run: &NewRun) -> Result<Option<Created>, Trouble> {
+    if let Some(header) = header(step, &run.id).await? {
+        return Ok(Some(Created::Existing(header)));
+    }
+    Ok(kept_until(step, run).await?.map(|until| Created::Deleted { until }))
+}
+
+/// Adds a run. `None` if its id is not free: then the transaction is to be undone.
+async fn add(step: Statements<'_>, run: &NewRun, place: Place) -> Result<Option<RunHeader>, Trouble> {
     let new = Columns::of_new(run)?;
     let insert = step
-        .prepare_cached(
+        .prepare_cached(&format!(
             "with first as materialized (select adds())
              insert into runs (id, workflow, status, created, updated, owner, ready, nudged, graph, forked_from, started_by, tags,
                  records, header)
              select $1, $2, $3, $4, $5, $6, $7, false, $8, $9, $10, $11, $12, $13 from first
              where not exists (select from deleted where id = $1 and until > $4)
-             on conflict (id) do nothing returning key",
-        )
+             on conflict (id) do nothing returning key, {WRITTEN}",
+        ))
         .await?;
     let added = step
         .query_opt(
@@ -69,7 +137,8 @@ async fn add(step: &Transaction<'_>, run: &NewRun, behind: usize) -> Result<Opti
         .await?;
     let Some(added) = added else { return Ok(None) };
     let key = RunKey::new(from_integer(added.try_get(0)?));
-    insert_rows(step, &NewRows::of(key, 0, run.time, &run.records)?, behind).await?;
+    let place = place.of(added.try_get(1)?, added.try_get(2)?);
+    insert_rows(step, &NewRows::of(key, 0, run.time, &run.records)?, place).await?;
     keep_graph(step, &run.graph).await?;
     if run.owner.is_none() {
         tell(step).await?;
@@ -82,18 +151,18 @@ async fn add(step: &Transaction<'_>, run: &NewRun, behind: usize) -> Result<Opti
         return Ok(None);
     }
     // As it will be read.
-    let mut header: RunHeader = serde_json::from_str(&new.header)?;
+    let mut header: RunHeader = checked::from_text(&new.header, || "a new header".to_owned())?;
     header.key = key;
     Ok(Some(header))
 }
 
-async fn kept_until(client: &Object, run: &NewRun) -> Result<Option<SystemTime>, Trouble> {
+async fn kept_until(client: Statements<'_>, run: &NewRun) -> Result<Option<SystemTime>, Trouble> {
     let select = client.prepare_cached("select until from deleted where id = $1 and until > $2").await?;
     let kept = client.query_opt(&select, &[&run.id, &to_millis(run.time)]).await?;
     Ok(kept.map(|row| row.try_get(0)).transpose()?.map(from_millis))
 }
 
-pub(crate) async fn header(client: &Object, id: &str) -> Result<Option<RunHeader>, Trouble> {
+pub(crate) async fn header(client: Statements<'_>, id: &str) -> Result<Option<RunHeader>, Trouble> {
     if id.contains('\0') {
         return Ok(None);
     }
@@ -107,7 +176,7 @@ pub(crate) async fn append(mut client: Object, facts: Facts, batch: &Append) -> 
         return append_records(&client, facts, batch, &rows).await;
     }
     let step = client.transaction().await?;
-    if !append_in(&step, batch, &rows).await? {
+    if !append_in((&step).into(), batch, &rows).await? {
         step.rollback().await?;
         return Ok(Appended::Conflict);
     }
@@ -148,7 +217,7 @@ async fn append_records(client: &Object, facts: Facts, batch: &Append, rows: &Ne
 }
 
 /// Adds records and changes the header. Returns whether it did, without any change if not.
-async fn append_in(step: &Transaction<'_>, batch: &Append, rows: &NewRows) -> Result<bool, Trouble> {
+async fn append_in(step: Statements<'_>, batch: &Append, rows: &NewRows) -> Result<bool, Trouble> {
     let (key, at) = (of_run(batch.run), to_integer(batch.at));
     let select = step
         .prepare_cached(&format!(
@@ -158,22 +227,54 @@ async fn append_in(step: &Transaction<'_>, batch: &Append, rows: &NewRows) -> Re
         ))
         .await?;
     let Some(found) = step.query_opt(&select, &[&key, &at]).await? else { return Ok(false) };
-    let mut header = row::header(&found, 0)?;
+    let header = row::header(&found, 0)?;
+    write(step, header, batch, rows, RowPlace::Behind(0)).await?;
+    Ok(true)
+}
+
+/// Adds records in a transaction of the program, which is open after that. A conflict changes nothing.
+pub(crate) async fn append_within(step: Statements<'_>, facts: Facts, batch: &Append) -> Result<Appended, Trouble> {
+    let rows = NewRows::of(batch.run, batch.at, batch.time, &batch.records)?;
+    let (key, at) = (of_run(batch.run), to_integer(batch.at));
+    step.batch_execute(BEGIN_ADDING).await?;
+    // Written, and not locked: then it has the number of the subtransaction.
+    let take = step
+        .prepare_cached(&format!(
+            "update runs r set records = records where key = $1 and records = $2 returning r.{WRITTEN}, {}",
+            row::COLUMNS
+        ))
+        .await?;
+    let Some(taken) = step.query_opt(&take, &[&key, &at]).await? else {
+        step.batch_execute(UNDO_ADDING).await?;
+        return Ok(Appended::Conflict);
+    };
+    let place = Place::OfSubtransaction(facts).of(taken.try_get(0)?, taken.try_get(1)?);
+    write(step, row::header(&taken, 2)?, batch, &rows, place).await?;
+    Ok(Appended::Done)
+}
+
+/// Adds records to a run with this header, which the transaction has locked.
+async fn write(
+    step: Statements<'_>,
+    mut header: RunHeader,
+    batch: &Append,
+    rows: &NewRows,
+    place: RowPlace,
+) -> Result<(), Trouble> {
     header.apply(&batch.header, batch.records.len() as u64, batch.time);
     update(step, &header, batch.header.nudge.then_some(true)).await?;
-    insert_rows(step, rows, 0).await?;
+    insert_rows(step, rows, place).await?;
     // In one order everywhere, so that no two transactions wait for each other.
     let mut graphs: Vec<_> = batch.header.graphs().collect();
     graphs.sort_by_key(|graph| graph.0);
     for graph in graphs {
         keep_graph(step, graph).await?;
     }
-    questions::change(step, &header, &batch.header.questions).await?;
-    Ok(true)
+    questions::change(step, &header, &batch.header.questions).await
 }
 
 /// Writes the header of a run back, and whether it is nudged, if that changes.
-pub(crate) async fn update(step: &Transaction<'_>, header: &RunHeader, nudged: Option<bool>) -> Result<(), Trouble> {
+pub(crate) async fn update(step: Statements<'_>, header: &RunHeader, nudged: Option<bool>) -> Result<(), Trouble> {
     let update = step
         .prepare_cached(
             "update runs set status = $2, updated = $3, owner = $4, ready = $5, nudged = coalesce($6, nudged), graph = $7, records = $8,
@@ -205,23 +306,28 @@ pub(crate) async fn update(step: &Transaction<'_>, header: &RunHeader, nudged: O
 }
 
 /// Has other engines look when the transaction is over.
-async fn tell(step: &Transaction<'_>) -> Result<(), Trouble> {
+async fn tell(step: Statements<'_>) -> Result<(), Trouble> {
     let tell = step.prepare_cached("select tell()").await?;
     step.execute(&tell, &[]).await?;
     Ok(())
 }
 
-/// Adds rows of records behind so many in the same transaction.
-pub(crate) async fn insert_rows(step: &Transaction<'_>, rows: &NewRows, behind: usize) -> Result<(), Trouble> {
-    if !rows.is_empty() {
-        let insert = step.prepare_cached(INSERT).await?;
-        let NewRows { runs, seqs, records, times, checksums, bodies } = rows;
-        step.execute(&insert, &[runs, seqs, records, times, checksums, bodies, &to_integer(behind as u64)]).await?;
+/// Adds rows of records.
+pub(crate) async fn insert_rows(step: Statements<'_>, rows: &NewRows, place: RowPlace) -> Result<(), Trouble> {
+    if rows.is_empty() {
+        return Ok(());
     }
+    let (text, first) = match place {
+        RowPlace::Behind(behind) => (INSERT, behind),
+        RowPlace::At(first) => (INSERT_AT, first),
+    };
+    let insert = step.prepare_cached(text).await?;
+    let NewRows { runs, seqs, records, times, checksums, bodies } = rows;
+    step.execute(&insert, &[runs, seqs, records, times, checksums, bodies, &first]).await?;
     Ok(())
 }
 
-async fn keep_graph(step: &Transaction<'_>, graph: &Arc<(u64, Value)>) -> Result<(), Trouble> {
+async fn keep_graph(step: Statements<'_>, graph: &Arc<(u64, Value)>) -> Result<(), Trouble> {
     let hash = graph.0.cast_signed();
     // Most are there, and a statement that adds nothing locks nothing.
     let there = step.prepare_cached("select from graphs where hash = $1").await?;
@@ -243,23 +349,23 @@ pub(crate) async fn graph(client: &Object, hash: u64) -> Result<Option<Value>, T
 pub(crate) async fn start_over(mut client: Object, end: &Append, next: &NewRun) -> Result<StartedOver, Trouble> {
     let rows = NewRows::of(end.run, end.at, end.time, &end.records)?;
     let step = client.transaction().await?;
-    if !append_in(&step, end, &rows).await? {
+    if !append_in((&step).into(), end, &rows).await? {
         step.rollback().await?;
         return Ok(StartedOver::Conflict);
     }
-    if let Some(header) = add(&step, next, rows.bodies.len()).await? {
+    if let Some(header) = add((&step).into(), next, Place::OfTransaction(rows.bodies.len())).await? {
         step.commit().await?;
         return Ok(StartedOver::Done(Box::new(header)));
     }
     step.rollback().await?;
-    match kept_until(&client, next).await? {
+    match kept_until((&client).into(), next).await? {
         Some(until) => Ok(StartedOver::Deleted { until }),
         None => Ok(StartedOver::Existing),
     }
 }
 
 /// The records of a run from this number on, at most so many.
-pub(crate) async fn read(client: &Object, run: RunKey, from: u64, limit: usize) -> Result<Vec<Stored>, Trouble> {
+pub(crate) async fn read(client: Statements<'_>, run: RunKey, from: u64, limit: usize) -> Result<Vec<Stored>, Trouble> {
     let select = client
         .prepare_cached(&format!(
             "select {}, r.id from journal j left join runs r on r.key = j.run

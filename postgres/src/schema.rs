@@ -1,7 +1,10 @@
 //! The tables, and how a database gets from one format to the next.
 
+use std::time::Duration;
+
 use graphweft::store::StoreError;
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use crate::connections::Facts;
 use crate::trouble::Trouble;
@@ -28,7 +31,10 @@ use crate::trouble::Trouble;
 ///
 /// An owner is an engine, or a worker of pools: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
 /// noticed when its machine is gone. `beat` is when it has done that last: an engine that has just lost its connection makes
-/// another one. When the server has just started, no engine can have done either.
+/// another one. When the server has just started, no engine can have done either. By `mark`, a random number, and `renewals` it knows its
+/// row from one of a database that was restored.
+///
+/// Engines of the format before use the tables while a step is made, and after it: what they do not write has a default.
 const STEPS: &[&str] = &["
     create table runs (
         key bigint generated always as identity primary key,
@@ -144,6 +150,11 @@ const STEPS: &[&str] = &["
                 + (select xids from meta)) << 16,
             not exists (select from under_way where pid is null)';
 ", "
+    alter table owners add column mark bigint not null default 0, add column renewals bigint not null default 0;
+    create or replace function renew(owner bigint) returns void language sql volatile as
+        'update owners set beat = clock_timestamp(), expires = clock_timestamp() + interval ''4 seconds'',
+            renewals = renewals + 1 where id = owner';
+", "
     create table node_tasks (
         run text collate \"C\" not null,
         task text collate \"C\" not null,
@@ -172,14 +183,37 @@ const FORMAT: i32 = STEPS.len() as i32;
 /// Of the advisory locks: `grwf`.
 pub(crate) const LOCKS: i32 = 0x6772_7766;
 
+/// How often the steps are tried while other engines use the tables, with pauses of [`PAUSE`].
+const TRIES: u32 = 60;
+
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// Brings a schema to [`FORMAT`], from none or an older format, on a connection that finds its tables there.
+///
+/// Engines of an older format may be at work. A step wants whole tables, and they lock those in another order: so it waits for one for less
+/// time than the server takes to look for a deadlock, which would end a transaction of theirs, and begins anew.
 pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, Trouble> {
     if format(client).await? == Some(FORMAT) {
         return facts(client).await;
     }
+    let mut tries = 1;
+    loop {
+        match make_steps(client, schema).await {
+            Err(Trouble::Database(error)) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) && tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(trouble) => return Err(trouble),
+            Ok(()) => return facts(client).await,
+        }
+    }
+}
+
+async fn make_steps(client: &mut Client, schema: &str) -> Result<(), Trouble> {
     let step = client.transaction().await?;
     // One engine after another, of all schemas.
     step.execute("select pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?;
+    step.batch_execute("set local lock_timeout = '300ms'").await?;
     let is_there = step.query_one("select to_regnamespace($1) is not null", &[&quoted(schema)]).await?;
     if !is_there.get::<_, bool>(0) {
         step.batch_execute(&format!("create schema {}", quoted(schema))).await?;
@@ -190,11 +224,9 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, 
     .await?;
     let found = step.query_opt("select format from meta", &[]).await?.map_or(0, |row| row.get::<_, i32>(0));
     if found > FORMAT {
-        let message = format!(
-            "the schema `{schema}` has format {found}, and this version of graphweft-postgres knows formats up to {FORMAT}; \
-             use the version that wrote it, or a newer one"
-        );
-        return Err(Trouble::Store(StoreError::Other { message }));
+        let number = |format: i32| format.unsigned_abs();
+        let (path, found, known) = (schema.into(), number(found), number(FORMAT));
+        return Err(Trouble::Store(StoreError::NewerFormat { path, found, known }));
     }
     for statements in &STEPS[usize::try_from(found).unwrap_or(0)..] {
         step.batch_execute(statements).await?;
@@ -202,7 +234,7 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, 
     step.execute("insert into meta (format) values ($1) on conflict (one) do update set format = $1", &[&FORMAT])
         .await?;
     step.commit().await?;
-    facts(client).await
+    Ok(())
 }
 
 /// The format of the schema; `None` if it is none of ours.
@@ -216,7 +248,7 @@ async fn format(client: &Client) -> Result<Option<i32>, Trouble> {
 
 /// The facts of a schema that has the present format. Has the next transaction behind all places before: those of a database that was restored in
 /// another server are of that which it comes from.
-async fn facts(client: &mut Client) -> Result<Facts, Trouble> {
+pub(crate) async fn facts(client: &mut Client) -> Result<Facts, Trouble> {
     let step = client.transaction().await?;
     step.execute("select pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?;
     let behind = "update meta set xids = xids + ahead from (

@@ -1,5 +1,6 @@
 //! The store.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -39,7 +40,7 @@ use crate::{claim, delete, feed, overview, owners, questions, runs, snapshots};
 /// ```
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
-    connections: Connections,
+    pub(crate) connections: Connections,
     owners: Owners,
 }
 
@@ -106,14 +107,14 @@ impl Store for PostgresStore {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.connections.with(move |client| async move { runs::read(&client, run, from, limit).await }).boxed()
+        self.connections.with(move |client| async move { runs::read((&client).into(), run, from, limit).await }).boxed()
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
         let id = id.to_owned();
         let header = async move {
             let id = &*id;
-            self.connections.with(|client| async move { runs::header(&client, id).await }).await
+            self.connections.with(|client| async move { runs::header((&client).into(), id).await }).await
         };
         header.boxed()
     }
@@ -165,9 +166,11 @@ impl Store for PostgresStore {
     fn claim(&self, mut claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         claim.orphans &= !self.owners.has_reconnected(claim.owner);
         let claimed = async move {
-            let claimed = self.connections.with(|client| claim::claim(client, &claim)).await?;
-            self.owners.renewed(claim.owner);
-            Ok(claimed)
+            let (claimed, row) = self.connections.with(|client| claim::claim(client, &claim)).await?;
+            match self.owners.is_renewed(claim.owner, row) {
+                true => Ok(claimed),
+                false => Err(self.connections.was_restored()),
+            }
         };
         claimed.boxed()
     }
@@ -183,6 +186,10 @@ impl Store for PostgresStore {
             self.connections.with(|client| async move { owners::is_served(&client, workflow).await }).await
         };
         served.boxed()
+    }
+
+    fn transactional(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(self)
     }
 
     fn changed(&self) -> Option<BoxFuture<'static, ()>> {

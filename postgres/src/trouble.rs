@@ -1,9 +1,12 @@
 //! What can go wrong, and what the caller hears of it.
 
 use std::error::Error;
+use std::io;
+use std::time::Duration;
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{PoolError, TimeoutType};
 use graphweft::store::StoreError;
+use tokio_postgres::tls::NoTlsError;
 
 /// An error on the way to a [`StoreError`].
 #[derive(Debug)]
@@ -12,6 +15,12 @@ pub(crate) enum Trouble {
     Database(tokio_postgres::Error),
     /// There is no connection.
     Pool(PoolError),
+    /// A connection could not be made.
+    Connect(tokio_postgres::Error),
+    /// A connection was not made in this time.
+    Silent(Duration),
+    /// The server is none that the store can work with: why, and what to do.
+    Unusable(String),
     /// One for the caller, as it is.
     Store(StoreError),
 }
@@ -28,25 +37,43 @@ impl Trouble {
     /// Whether the server has done nothing, since it could not be reached or does not take connections at present.
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
-            Trouble::Pool(PoolError::Backend(error)) => is_refused(error),
+            Trouble::Pool(PoolError::Backend(error)) | Trouble::Connect(error) => is_refused(error),
             _ => false,
         }
     }
 
     /// For the caller. `server`: where the server is.
     pub(crate) fn for_caller(self, server: &str) -> StoreError {
+        let server = format!("PostgreSQL at {server}");
         let message = match self {
             Trouble::Store(error) => return error,
             Trouble::Pool(PoolError::Closed) => return StoreError::Closed,
-            Trouble::Pool(PoolError::Backend(error)) => {
-                format!("PostgreSQL at {server} cannot be reached: {}", chain(&error))
+            Trouble::Pool(PoolError::Backend(error)) | Trouble::Connect(error) => {
+                let message = format!("{}{}", chain(&error), advice(&error));
+                return match is_refused(&error) {
+                    true => StoreError::Unreachable { server, message },
+                    false => StoreError::Unusable { server, message },
+                };
             }
-            Trouble::Pool(PoolError::Timeout(_)) => format!(
-                "no connection to PostgreSQL at {server} became free in time; allow more of them with \
-                 `.max_connections(..)`, or look for what keeps the server busy"
+            Trouble::Silent(limit) => {
+                let message = format!(
+                    "it has said nothing for {} s; if there is a pooler before it, that may have no connection left, since each engine \
+                     and each connection of a store takes one for itself",
+                    limit.as_secs()
+                );
+                return StoreError::Unreachable { server, message };
+            }
+            Trouble::Unusable(message) => return StoreError::Unusable { server, message },
+            Trouble::Pool(PoolError::Timeout(TimeoutType::Wait)) => format!(
+                "no connection to {server} became free in time; allow more of them with `.max_connections(..)`, or look for \
+                 what keeps the server busy"
             ),
-            Trouble::Pool(error) => format!("no connection to PostgreSQL at {server} could be made: {error}"),
-            Trouble::Database(error) => format!("PostgreSQL at {server}: {}", chain(&error)),
+            Trouble::Pool(PoolError::Timeout(_)) => {
+                let message = "no connection to it could be made in time".to_owned();
+                return StoreError::Unreachable { server, message };
+            }
+            Trouble::Pool(error) => format!("no connection to {server} could be made: {error}"),
+            Trouble::Database(error) => format!("{server}: {}", chain(&error)),
         };
         StoreError::Other { message }
     }
@@ -64,9 +91,41 @@ pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
     }
 }
 
+/// What the certificate or the settings of TLS are to blame for, if it is such an error: in which another attempt ends the same.
+fn of_tls(error: &tokio_postgres::Error) -> Option<&(dyn Error + 'static)> {
+    let cause = error.source().filter(|_| error.to_string().starts_with("error performing TLS handshake"))?;
+    // A connection that ended meanwhile is one that ends.
+    let is_cut = cause
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| !matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput));
+    (!is_cut).then_some(cause)
+}
+
+/// What to do about an error by which no connection was made, if that is known.
+fn advice(error: &tokio_postgres::Error) -> &'static str {
+    match of_tls(error) {
+        Some(cause) if cause.is::<NoTlsError>() => {
+            "; the address asks for TLS, which takes a connector: `.connect_with(..)`"
+        }
+        Some(cause) if cause.to_string().contains("server does not support TLS") => {
+            "; switch TLS on in the server (`ssl = on`), or write `sslmode=disable` in the address, which sends everything in clear"
+        }
+        Some(_) => {
+            "; the connector has to trust the authority that has signed the server's certificate, and the certificate has to \
+             be for the host in the address"
+        }
+        None => "",
+    }
+}
+
 /// Whether it is an error by which a connection is not made.
 fn is_refused(error: &tokio_postgres::Error) -> bool {
     use tokio_postgres::error::SqlState;
+    let is_of_settings =
+        ["authentication error", "invalid configuration"].iter().any(|kind| error.to_string().starts_with(kind));
+    if is_of_settings || of_tls(error).is_some() {
+        return false;
+    }
     error.as_db_error().is_none_or(|error| {
         [
             &SqlState::CANNOT_CONNECT_NOW,

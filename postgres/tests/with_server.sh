@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Starts PostgreSQL on a socket in a directory of its own, runs a command with GRAPHWEFT_POSTGRES set to its address, and stops it
-# again. Without a command: runs the tests. The server is that of the system (Debian: `postgresql`).
+# again. Without a command: runs the tests. The server is that of the system (Debian: `postgresql`); the tests start a
+# PgBouncer too, and make certificates (Debian: `pgbouncer`, `openssl`).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${GRAPHWEFT_POSTGRES_BIN:-}
@@ -43,4 +44,5 @@ if [ $# -gt 0 ]; then
 else
     cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-postgres-tests --features server
     cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-cli --features postgres --test postgres
+    cargo test --locked --manifest-path "$root/Cargo.toml" -p approvals --features server --test service machines
 fi

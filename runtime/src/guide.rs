@@ -12,7 +12,8 @@
 //! | [`state`] | what the nodes of a run share, and what outlives a run |
 //! | [testing](https://docs.rs/graphweft/latest/graphweft/guide/testing/index.html) | contexts, mocks, crashes, upgrades, arms that no test takes |
 //! | [`upgrading`] | what may change while runs are under way: graphs, types, several versions |
-//! | [`deploying`] | processes, SIGTERM, backups, retention, a container |
+//! | [`deploying`] | the program of a service: start, SIGTERM, processes, a container, limits |
+//! | [`operating`] | which store, new versions, failures, backups, retention, several machines |
 //! | [`coming_from`] | for those who know Temporal, LangGraph or ADK |
 //! | [`compile_errors`] | what the compiler reports |
 //! | [`editor`] | what rust-analyzer shows and completes |
@@ -64,6 +65,10 @@ pub mod upgrading {}
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/deploying.md")]
 pub mod deploying {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/operating.md")]
+pub mod operating {}
 
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/coming-from.md")]

@@ -48,6 +48,8 @@ mod shared;
 mod signal;
 #[cfg(test)]
 mod sim;
+#[cfg(feature = "sqlite")]
+mod sqlite_transactions;
 pub mod state;
 mod state_write;
 pub mod store;
@@ -75,7 +77,7 @@ pub use engine::{
     Answering, BuildError, CancelError, Check, CheckedVersion, DeleteError, Engine, EngineBuilder, Events,
     ExecuteError, Execution, Feed, FeedCursor, FeedError, FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor,
     ItemProgress, NoLogs, Outcome, PendingQuestion, Position, QuestionFilter, Recovery, Retention, Retry, RetryError,
-    Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, WatchError,
+    Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, StartWithin, WatchError,
 };
 pub use event::{
     AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParsePositionError,
@@ -109,6 +111,8 @@ pub use run_error::RunError;
 pub use schema::schema_part;
 pub use serde_json::json;
 pub use signal::{AwaitedSignal, Signal, SignalError, Signalled};
+#[cfg(feature = "sqlite")]
+pub use sqlite_transactions::{SqliteContext, SqliteStart};
 pub use state::StateKey;
 pub use store::RunStatus;
 pub use trace::TraceContext;

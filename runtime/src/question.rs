@@ -259,6 +259,34 @@ pub(crate) fn verdict(run: &str, question: &str, record: &Record) -> Option<Resu
     }
 }
 
+impl Question {
+    /// Whether an answer fits the [schema](Self::schema) of the question, which is all that can be said without the code of its
+    /// node. Without the feature `json-schema`, every answer does.
+    ///
+    /// For a program that passes answers on, and says at once what is wrong with one:
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::json;
+    ///
+    /// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+    /// # workflow! { pub publish(()) -> bool { START => review; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// let Outcome::Waiting(open) = engine.start::<publish>(()).await?.outcome().await? else { panic!("it asks") };
+    /// assert!(open[0].check(&json!(true)).is_ok());
+    /// # #[cfg(feature = "json-schema")]
+    /// assert!(open[0].check(&json!("perhaps")).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`AnswerError::Invalid`], with the field that does not fit.
+    pub fn check(&self, answer: &Value) -> Result<(), AnswerError> {
+        check_schema(&self.id, &self.schema, answer)
+    }
+}
+
 /// Validates an answer to the question of this id against a JSON Schema.
 pub(crate) fn check_schema(id: &str, schema: &Value, answer: &Value) -> Result<(), AnswerError> {
     let invalid = |(field, message)| AnswerError::Invalid { question: id.to_owned(), field, message };

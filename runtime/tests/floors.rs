@@ -41,7 +41,7 @@ const FLOORS: &[&[&str]] = &[
     &["workflow"],
     &["engine", "typed"],
     &["child"],
-    &["ask", "scope"],
+    &["ask", "scope", "sqlite_transactions"],
     &["testing"],
 ];
 

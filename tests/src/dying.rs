@@ -77,7 +77,7 @@ impl Dying {
 
 impl Store for Dying {
     crate::forward_store! {
-        join read header list count overview open_questions delete reserve_task claim is_alive is_served feed feed_end graph
+        join read header list count overview open_questions delete reserve_task claim is_alive is_served feed feed_end graph transactional
         keeps_snapshots put_snapshot snapshot
     }
 

@@ -10,6 +10,11 @@ macro_rules! forward_store {
             self.inner.is_shared()
         }
     };
+    (@ transactional) => {
+        fn transactional(&self) -> Option<&(dyn std::any::Any + Send + Sync)> {
+            self.inner.transactional()
+        }
+    };
     (@ is_volatile) => {
         fn is_volatile(&self) -> bool {
             self.inner.is_volatile()

@@ -1,7 +1,7 @@
 //! A web service: refunds that a person approves. Its runs outlive it: it may be stopped at any moment, and the next
 //! process continues them.
 //!
-//! The page to it: `docs/guide/deploying.md`. `cargo run -p approvals`, and then
+//! The pages to it: `docs/guide/deploying.md` and `docs/guide/operating.md`. `cargo run -p approvals`, and then
 //!
 //! ```sh
 //! alias post="curl -H Content-Type:application/json -d"
@@ -16,7 +16,9 @@
 //!
 //! <http://localhost:8080/inspector> shows all runs. It has no login here, and so the service listens on this machine only.
 //!
-//! The runs are in `approvals.db`, or in the file that `APPROVALS_DATABASE` names. On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for. With
+//! The runs are in `approvals.db`, or in the file that `APPROVALS_DATABASE` names; or in PostgreSQL, if that is an address such as
+//! `postgres://user:password@host/database`, for any number of processes on any machines. `docker compose up --build` starts three with a
+//! database. On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for. With
 //! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318` it exports its traces. Before the next version is deployed,
 //! `cargo run -p approvals --bin approvals-admin check` says which runs it could not continue; `-- --help` says what else there is.
 //!
@@ -27,7 +29,8 @@
 //! | `api.rs`, `telemetry.rs`, `main.rs` | the service |
 //! | `bin/approvals-admin.rs` | the program beside it |
 //! | `tests/workflow.rs` | retries, crashes, routes and the upgrade in a lab |
-//! | `tests/service.rs` | the service as a process that is stopped and killed |
+//! | `tests/service` | the service as a process that is stopped and killed, and as three over one PostgreSQL |
+//! | `Dockerfile`, `docker-compose.yml` | the service in three containers beside one PostgreSQL |
 
 mod api;
 mod telemetry;
@@ -36,6 +39,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use approvals::Database;
 use approvals::refunds::Bank;
 use clap::Parser;
 use tokio::net::TcpListener;
@@ -72,7 +76,7 @@ async fn serve(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let stop = stop_signal()?;
     let traces = telemetry::install()?;
     let bank = Bank::new(Duration::from_secs(arguments.bank_seconds));
-    let engine = approvals::engine(&approvals::database(), bank).await?;
+    let engine = approvals::engine(&Database::of_environment(), bank).await?;
     for (run, error) in engine.recover().await?.failed {
         tracing::error!(run, %error, "cannot be resumed");
     }

@@ -18,6 +18,7 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let (status, code) = match &error {
             StoreError::Busy { .. } => (UNAVAILABLE, "store_busy"),
+            StoreError::Unreachable { .. } => (UNAVAILABLE, "store_unreachable"),
             StoreError::ReadOnly { .. } => (CONFLICT, "store_read_only"),
             StoreError::Full { .. } => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),
             StoreError::BadRecord { .. } | StoreError::Corrupt { .. } => (INTERNAL, "store_damaged"),

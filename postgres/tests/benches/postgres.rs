@@ -1,6 +1,8 @@
 //! What runs in PostgreSQL cost, beside the same rows written by tokio-postgres in the same run. `GRAPHWEFT_POSTGRES_FSYNC=on
 //! postgres/tests/with_server.sh cargo bench -p graphweft-postgres-tests --features server`
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::join_all;
@@ -8,7 +10,8 @@ use graphweft::prelude::*;
 use graphweft::store::{Append, Claim, NewRun, Owner, Record, RunKey, Store};
 use graphweft::{EventKind, json};
 use graphweft_postgres::PostgresStore;
-use graphweft_postgres_tests::{builder, client, fresh_schema};
+use graphweft_postgres_tests::workflows::waits;
+use graphweft_postgres_tests::{builder, client, fresh_schema, server};
 
 #[node]
 async fn count(n: u64) -> u64 {
@@ -189,6 +192,109 @@ async fn engine_run() {
     row("a node of a run by an engine, one run at a time", format!("{:.0} µs", of(figures).1), "–");
 }
 
+/// A process with an engine.
+struct Worker(Child, BufReader<std::process::ChildStdout>);
+
+impl Worker {
+    /// One that is ready to start so many runs, whose nodes wait so long.
+    fn spawn(schema: &str, name: &str, runs: u64, millis: u64) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_waiting_worker"))
+            .args([&server(), schema, name, &runs.to_string(), &millis.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the worker starts");
+        let output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let mut worker = Worker(process, output);
+        worker.says("ready");
+        worker
+    }
+
+    fn begins(&mut self) {
+        self.0.stdin.as_mut().expect("it is piped").write_all(b"\n").expect("it listens");
+    }
+
+    fn says(&mut self, expected: &str) {
+        let mut line = String::new();
+        self.1.read_line(&mut line).expect("it prints");
+        assert_eq!(line.trim_end(), expected);
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// The same work by one process and by three, eight nodes at a time in each.
+async fn workers() {
+    const RUNS: u64 = 240;
+    let schema = fresh_schema();
+    drop(builder(&schema).connect().await.unwrap());
+    let duration = |count: u64, round: u32| {
+        let name = |worker| format!("{count}-{worker}-{round}");
+        let mut workers: Vec<_> =
+            (0..count).map(|worker| Worker::spawn(&schema, &name(worker), RUNS / count, 50)).collect();
+        let begun = Instant::now();
+        workers.iter_mut().for_each(Worker::begins);
+        for worker in &mut workers {
+            worker.says("started");
+            worker.says("over");
+        }
+        begun.elapsed().as_secs_f64()
+    };
+    let (mut ratios, mut alone) = (Vec::new(), Vec::new());
+    for round in 0..5 {
+        let one = duration(1, round);
+        ratios.push(one / duration(3, round));
+        alone.push(RUNS as f64 * 4.0 / one);
+    }
+    row(
+        "nodes that wait 50 ms, eight at a time in each process: three processes, over one",
+        format!("{:.2} × {:.0}/s", of(ratios).1, of(alone).1),
+        "≥ 2.8",
+    );
+}
+
+/// From SIGKILL until another process has the runs.
+async fn takeover() {
+    const RUNS: usize = 20;
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = Engine::builder().store(store.clone()).register::<waits>().build().unwrap();
+    engine.recover().await.unwrap();
+    let (mut first, mut all) = (Vec::new(), Vec::new());
+    for round in 0..10 {
+        let mut worker = Worker::spawn(&schema, &format!("dies-{round}"), RUNS as u64, 3_600_000);
+        worker.begins();
+        worker.says("started");
+        let owner = async |n: usize| store.header(&format!("dies-{round}-{n}")).await.unwrap().unwrap().owner;
+        let dead = owner(0).await;
+        // At any moment of what engines do periodically.
+        tokio::time::sleep(Duration::from_millis(137 * round)).await;
+        drop(worker);
+        let (begun, mut taken) = (Instant::now(), [false; RUNS]);
+        while taken.contains(&false) {
+            for (n, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| !**taken) {
+                *taken = owner(n).await != dead;
+                if *taken && first.len() == all.len() {
+                    first.push(begun.elapsed().as_secs_f64());
+                }
+            }
+        }
+        all.push(begun.elapsed().as_secs_f64());
+    }
+    let most = all.iter().copied().fold(0.0, f64::max);
+    row(
+        "from SIGKILL of a process with 20 runs until another one has the first of them, and all",
+        format!("{:.2} s, {:.2} s (most {most:.2} s)", of(first).1, of(all).1),
+        "≤ 2 s",
+    );
+    engine.shutdown().await;
+}
+
 #[tokio::main]
 async fn main() {
     println!("| work | figure | goal |\n| --- | --- | --- |");
@@ -198,5 +304,7 @@ async fn main() {
     step(&store, &schema).await;
     at_once(&store).await;
     engine_run().await;
+    workers().await;
+    takeover().await;
     claims(&store, &schema).await;
 }

@@ -1,5 +1,7 @@
 //! A schema of its own for each test, in the server whose address is in `GRAPHWEFT_POSTGRES`.
 
+pub mod certificates;
+pub mod pooler;
 pub mod server;
 pub mod workflows;
 

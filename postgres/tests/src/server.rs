@@ -1,5 +1,6 @@
 //! A server of PostgreSQL of a test's own, which it may stop and start.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -9,6 +10,8 @@ use std::time::Duration;
 pub struct Server {
     bin: PathBuf,
     folder: tempfile::TempDir,
+    /// Settings besides.
+    settings: Vec<String>,
     process: Option<Child>,
 }
 
@@ -19,13 +22,59 @@ impl Server {
     /// If PostgreSQL is not there, or does not start.
     #[must_use]
     pub fn start() -> Self {
+        let mut server = Server::new();
+        server.begin();
+        server
+    }
+
+    /// The same with TLS, on a port of this machine; it shows this certificate, whose key it has. Returns its address too.
+    ///
+    /// # Panics
+    /// If PostgreSQL is not there, or does not start.
+    #[must_use]
+    pub fn with_tls(certificate: &Path, key: &Path) -> (Self, String) {
+        let mut server = Server::new();
+        let own = ["certificate", "key"].map(|name| server.path().join(name));
+        for (from, to) in [certificate, key].iter().zip(&own) {
+            std::fs::copy(from, to).expect("it can be copied");
+            run(Command::new("chmod").arg("600").arg(to));
+            if is_root() {
+                run(Command::new("chown").arg("postgres").arg(to));
+            }
+        }
+        let [certificate, key] = own.map(|file| file.display().to_string());
+        server.settings =
+            vec!["ssl=on".to_owned(), format!("ssl_cert_file={certificate}"), format!("ssl_key_file={key}")];
+        let address = server.listen();
+        (server, address)
+    }
+
+    /// The same on a port of this machine, without TLS. Returns its address too.
+    ///
+    /// # Panics
+    /// If PostgreSQL is not there, or does not start.
+    #[must_use]
+    pub fn on_port() -> (Self, String) {
+        let mut server = Server::new();
+        let address = server.listen();
+        (server, address)
+    }
+
+    fn listen(&mut self) -> String {
+        let port = free_port();
+        self.settings.extend(["listen_addresses=127.0.0.1".to_owned(), format!("port={port}")]);
+        self.begin();
+        format!("host=localhost hostaddr=127.0.0.1 port={port} user=graphweft dbname=postgres")
+    }
+
+    fn new() -> Self {
         let bin = PathBuf::from(std::env::var_os("GRAPHWEFT_POSTGRES_BIN").expect("`with_server.sh` sets it"));
         let folder = tempfile::tempdir().expect("a directory");
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(folder.path()));
         }
         run(Command::new("chmod").arg("711").arg(folder.path()));
-        let mut server = Server { bin, folder, process: None };
+        let server = Server { bin, folder, settings: Vec::new(), process: None };
         let data = server.data();
         run(server.command("initdb").arg("--pgdata").arg(data).args([
             "--username=graphweft",
@@ -34,7 +83,6 @@ impl Server {
             "--no-locale",
             "--encoding=UTF8",
         ]));
-        server.begin();
         server
     }
 
@@ -54,16 +102,7 @@ impl Server {
 
     /// A program of PostgreSQL, as a user that may run it.
     fn command(&self, program: &str) -> Command {
-        let program = self.bin.join(program);
-        let mut command = if is_root() {
-            let mut command = Command::new("setpriv");
-            command.args(["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]).arg(program);
-            command
-        } else {
-            Command::new(program)
-        };
-        command.stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
-        command
+        as_postgres(&self.bin.join(program))
     }
 
     fn begin(&mut self) {
@@ -71,9 +110,11 @@ impl Server {
         let data = self.data();
         let mut command = self.command("postgres");
         command.arg("-D").arg(data).args(["-c", "listen_addresses=", "-c", &sockets, "-c", "fsync=off"]);
+        command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         self.process = Some(command.spawn().expect("the server starts"));
+        let port = self.settings.iter().find_map(|setting| setting.strip_prefix("port=")).unwrap_or("5432").to_owned();
         for _ in 0..600 {
-            let is_ready = self.command("pg_isready").arg("--host").arg(self.path()).status();
+            let is_ready = self.command("pg_isready").args(["--port", &port, "--host"]).arg(self.path()).status();
             if is_ready.is_ok_and(|status| status.success()) {
                 return;
             }
@@ -105,12 +146,31 @@ impl Drop for Server {
     }
 }
 
-fn is_root() -> bool {
+/// A program that does not run as root.
+pub(crate) fn as_postgres(program: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.stdout(Stdio::null()).stderr(Stdio::null()).current_dir("/");
+    command
+}
+
+/// A port of this machine that nothing listens to now.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it has an address").port()
+}
+
+pub(crate) fn is_root() -> bool {
     let id = Command::new("id").arg("-u").output().expect("`id` is there");
     id.stdout.trim_ascii() == b"0"
 }
 
-fn run(command: &mut Command) {
+pub(crate) fn run(command: &mut Command) {
     let status = command.status().expect("the program is there");
     assert!(status.success(), "{command:?}");
 }

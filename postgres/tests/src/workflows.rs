@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
+use graphweft::{ChildError, ErrorText, RetryPolicy};
+use graphweft_postgres::{PostgresContext, Transaction};
 
 /// The file that every attempt at a node adds its lines to.
 #[must_use]
@@ -77,6 +79,89 @@ workflow! {
         START => one => asks => two;
         two => END;
     }
+}
+
+/// The tables of a bank, in a schema of this name: what is taken from an account is given to another one.
+#[must_use]
+pub fn bank_tables(schema: &str) -> String {
+    format!(
+        "create schema {schema};
+         create table {schema}.accounts (id bigint primary key, cents bigint not null);
+         create table {schema}.entries (run text not null, step text not null);
+         create table {schema}.orders (run text primary key);
+         insert into {schema}.accounts select id, 0 from generate_series(0, 3) as id"
+    )
+}
+
+/// Adds to an account, and says so in a row that nothing keeps from being there twice.
+async fn enter(
+    tx: Transaction,
+    schema: &str,
+    step: &str,
+    account: i64,
+    cents: i64,
+    ctx: &Context,
+) -> Result<(), graphweft_postgres::tokio_postgres::Error> {
+    let add = format!("update {schema}.accounts set cents = cents + $2 where id = $1");
+    tx.execute(&add, &[&account, &cents]).await?;
+    let entry = format!("insert into {schema}.entries values ($1, $2)");
+    tx.execute(&entry, &[&ctx.run_id(), &step]).await?;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    Ok(())
+}
+
+/// Moves money in two steps, with side by side a third one that moves nothing.
+#[node]
+async fn transfer((schema, n): (String, u64), ctx: &Context) -> Result<u64, ChildError<ErrorText>> {
+    let account = |n: u64| i64::try_from(n % 4).unwrap_or_default();
+    let (from, to, cents) = (account(n), account(n + 1), i64::try_from(n + 1).unwrap_or_default());
+    // What the server says while it is away is an error of the body.
+    let again = || RetryPolicy::with_max_attempts(100).max_delay(Duration::from_millis(300));
+    let take = ctx.transaction("take", async |tx| enter(tx, &schema, "take", from, -cents, ctx).await);
+    let look = ctx.transaction("look", async |tx| enter(tx, &schema, "look", to, 0, ctx).await);
+    let (taken, looked) = futures::join!(take.retry(again()).error_as_text(), look.retry(again()).error_as_text());
+    taken.and(looked)?;
+    ctx.transaction("give", async |tx| enter(tx, &schema, "give", to, cents, ctx).await)
+        .retry(again())
+        .error_as_text()
+        .await?;
+    Ok(n)
+}
+
+workflow! {
+    /// Writes to tables of the program.
+    pub bank((String, u64)) -> u64 {
+        START => transfer;
+        transfer => END;
+    }
+}
+
+/// As one that waits for a service.
+async fn wait(millis: u64) -> u64 {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    millis
+}
+
+#[node]
+async fn first(millis: u64) -> u64 {
+    wait(millis).await
+}
+#[node]
+async fn second(millis: u64) -> u64 {
+    wait(millis).await
+}
+#[node]
+async fn third(millis: u64) -> u64 {
+    wait(millis).await
+}
+#[node]
+async fn fourth(millis: u64) -> u64 {
+    wait(millis).await
+}
+
+workflow! {
+    /// Four nodes that wait so many milliseconds each.
+    pub waits(u64) -> u64 { START => first => second => third => fourth; fourth => END; }
 }
 
 /// What the workflow `batch` gives.

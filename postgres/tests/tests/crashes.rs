@@ -9,7 +9,7 @@ use graphweft::prelude::*;
 use graphweft::store::{RunQuery, Store};
 use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::server::Server;
-use graphweft_postgres_tests::workflows::of_batch;
+use graphweft_postgres_tests::workflows::{bank_tables, of_batch};
 use graphweft_postgres_tests::{client_of, fresh_schema};
 
 const WORKERS: usize = 3;
@@ -77,15 +77,18 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
     let folder = tempfile::tempdir().unwrap();
     let (schema, ledger, runs) = (fresh_schema(), folder.path().join("ledger"), faults);
     let store = PostgresStore::builder(&server.address()).schema(&schema).connect().await.unwrap();
+    let bank = format!("{schema}_bank");
+    client_of(&server.address(), &schema).await.batch_execute(&bank_tables(&bank)).await.unwrap();
     let mut workers = Workers { server: server.address(), schema: schema.clone(), ledger, runs, alive: Vec::new() };
     workers.alive = (0..WORKERS).map(|at| workers.spawn(at)).collect();
-    let all = runs * 2 * WORKERS as u64;
+    let all = runs * 3 * WORKERS as u64;
     // Without the workflows: it answers, and drives no run.
     let person = Engine::builder().store(store.clone()).build().unwrap();
     let begun = Instant::now();
     let (mut fault, mut cut, mut crashed) = (0, 0, 0);
     while !all_are_over(&store, all).await {
-        assert!(begun.elapsed() < Duration::from_secs(300), "runs are left after five minutes; seed {seed}");
+        let limit = Duration::from_secs(300 + 5 * faults);
+        assert!(begun.elapsed() < limit, "runs are left after {limit:?}; seed {seed}");
         if let Ok(asked) = person.questions(graphweft::QuestionFilter::default()).await {
             // Some wait until all is quiet.
             for asked in asked.into_iter().filter(|_| fault == faults || dice.below(8) == 0).collect::<Vec<_>>() {
@@ -123,6 +126,20 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
         begun.elapsed()
     );
     judge(&person, &store, &workers, runs).await;
+    audit(&client_of(&server.address(), &schema).await, &bank, runs * WORKERS as u64).await;
+}
+
+/// Every step of every run of the bank has written once, no money is made or lost, and each run has its order.
+async fn audit(client: &graphweft_postgres::tokio_postgres::Client, bank: &str, runs: u64) {
+    let audit = format!(
+        "select (select sum(cents)::bigint from {bank}.accounts), (select count(*) from {bank}.orders),
+             (select count(*) from {bank}.entries), (select count(*) from (select distinct run, step from {bank}.entries) as once),
+             (select count(*) from {bank}.orders o join runs r on r.id = o.run), (select count(*) from runs where workflow = 'bank')"
+    );
+    let row = client.query_one(&audit, &[]).await.unwrap();
+    let found: Vec<i64> = (0..6).map(|at| row.get(at)).collect();
+    let runs = i64::try_from(runs).unwrap();
+    assert_eq!(found, [0, runs, 3 * runs, 3 * runs, runs, runs]);
 }
 
 async fn judge(engine: &Engine, store: &PostgresStore, workers: &Workers, runs: u64) {

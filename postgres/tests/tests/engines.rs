@@ -111,9 +111,12 @@ async fn what_cannot_be_reached_is_said_with_its_address() {
     let error = PostgresStore::connect("nonsense").await.unwrap_err();
     assert!(error.to_string().contains("cannot be read"), "{error}");
     let error = PostgresStore::connect("host=/nowhere user=me dbname=mine").await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreachable { .. }), "{error:?}");
     assert!(error.to_string().contains("`/nowhere:5432`, database `mine`, cannot be reached"), "{error}");
     let error = PostgresStore::connect(&format!("{} dbname=missing", server().replace("dbname=postgres", ""))).await;
-    assert!(error.unwrap_err().to_string().contains("database \"missing\" does not exist"));
+    let error = error.unwrap_err();
+    assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
+    assert!(error.to_string().contains("database \"missing\" does not exist"), "{error}");
 }
 
 #[test]
@@ -137,7 +140,8 @@ async fn a_newer_format_and_a_changed_row_are_errors() {
 
     client.batch_execute("update meta set format = 99").await.unwrap();
     let error = builder(&schema).connect().await.unwrap_err();
-    assert!(error.to_string().contains("has format 99"), "{error}");
+    assert!(matches!(error, StoreError::NewerFormat { found: 99, .. }), "{error:?}");
+    assert!(error.to_string().contains(&format!("`{schema}` has format 99")), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,7 @@ mod sleep;
 mod start_over;
 mod start_run;
 mod step;
+mod transaction;
 mod tried;
 
 use std::future::Future;

@@ -18,10 +18,12 @@ use super::tried::{Asked, Attempted, Begun, GivenError, Moves, Start, Work, fail
 use super::{ChildError, ErrorText};
 use crate::around::CallKind;
 use crate::context::Context;
+use crate::fault::Fault;
 use crate::lazy::Lazy;
 use crate::node::Payload;
 use crate::options::{NodeOptions, RetryPolicy};
 use crate::requests::Held;
+use crate::shared::{Journal, OpenTransaction};
 use crate::table::AttemptBody;
 
 /// The closure of a step.
@@ -29,13 +31,25 @@ enum Body<'c, T, E> {
     Plain(Box<dyn FnMut() -> BoxFuture<'c, Result<T, E>> + Send + 'c>),
     /// One that takes its step.
     With(Box<dyn FnMut(StepContext<'c>) -> BoxFuture<'c, Result<T, E>> + Send + 'c>),
+    /// One that writes in a transaction of the store.
+    InTransaction(Box<dyn TransactionBody<'c, T, E> + 'c>),
 }
 
 /// The closure of a step, with what its next attempt gets.
 enum Next<'w, 'c, T, E> {
     Plain(&'w mut (dyn FnMut() -> BoxFuture<'c, Result<T, E>> + Send + 'c)),
     With(&'w mut (dyn FnMut(StepContext<'c>) -> BoxFuture<'c, Result<T, E>> + Send + 'c), StepContext<'c>),
+    InTransaction(&'w mut (dyn TransactionBody<'c, T, E> + 'c), Option<Arc<Journal>>),
 }
+
+/// The closure of a step that writes in a transaction of the store.
+pub(super) trait TransactionBody<'c, T, E>: Send {
+    /// Executes it in a run with this journal; none without an engine.
+    fn begin(&mut self, journal: Option<Arc<Journal>>) -> BoxFuture<'c, Written<T, E>>;
+}
+
+/// How such a closure ended, with the turn in which what it has written is appended.
+pub(super) type Written<T, E> = Result<(Result<T, E>, Option<OpenTransaction>), Fault>;
 
 /// A step of a node. Awaiting it runs the step. It is a future, so it works with `join!`.
 ///
@@ -256,6 +270,14 @@ impl std::fmt::Debug for StepContext<'_> {
 }
 
 impl<'c, T, E: Send> Step<'c, T, E> {
+    pub(super) fn in_transaction(
+        context: &'c Context,
+        name: String,
+        body: impl TransactionBody<'c, T, E> + 'c,
+    ) -> Self {
+        Step::new(context, None, name, Body::InTransaction(Box::new(body)))
+    }
+
     fn new(context: &'c Context, around: Option<Arc<str>>, name: String, body: Body<'c, T, E>) -> Self {
         let (options, retries) = (NodeOptions::default(), Retries::default());
         Step(Lazy::Described(Request { context, name, key: None, options, retries, around, body }))
@@ -408,14 +430,25 @@ impl<T: Payload, E: Send + 'static, F: FormOf<E>> Work for StepWork<'_, T, E, F>
                 let (path, is_last) = (start.path.into(), Arc::clone(is_last));
                 Next::With(body, StepContext { context, path, attempt: start.number, is_last })
             }
+            Body::InTransaction(body) => Next::InTransaction(&mut **body, start.parent.run.journal.clone()),
         };
         let body = async move {
-            let attempt = match next {
-                Next::Plain(body) => body(),
-                Next::With(body, step) => body(step),
+            let (ended, transaction) = match next {
+                Next::Plain(body) => (body().await, None),
+                Next::With(body, step) => (body(step).await, None),
+                Next::InTransaction(body, journal) => match body.begin(journal).await {
+                    Ok(written) => written,
+                    Err(fault) => return Attempted::Fault(fault),
+                },
             };
-            match attempt.await {
-                Ok(output) => Attempted::output(output, Vec::new(), None, max),
+            match ended {
+                Ok(output) => {
+                    let attempted = Attempted::output(output, Vec::new(), None, max);
+                    match transaction {
+                        Some(transaction) => attempted.with(transaction),
+                        None => attempted,
+                    }
+                }
                 Err(error) => {
                     let retryable = retries.of_step(&error);
                     failed::<T, E, F>(error, |_, json| words_of_json(json), retryable, max)

@@ -22,7 +22,7 @@ use crate::field::Unreadable;
 use crate::node::{Payload, reread};
 use crate::options::{NodeOptions, Retryable};
 use crate::requests::Held;
-use crate::shared::{Ended, Item, Moving, Within};
+use crate::shared::{Ended, Item, Moving, OpenTransaction, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
 use crate::table::{AttemptBody, Definition, Misread, Reread};
@@ -117,6 +117,8 @@ pub(super) enum Attempted<T, E> {
         writes: Vec<StateWrite>,
         /// How many writes its parent had made when it began.
         seen: Option<usize>,
+        /// What else is committed with the record of it.
+        transaction: Option<Box<OpenTransaction>>,
     },
     Error {
         error: E,
@@ -152,12 +154,22 @@ impl<T: Send, E: Send> around::Attempted for Attempted<T, E> {
 impl<T: Payload, E> Attempted<T, E> {
     pub(super) fn output(value: T, writes: Vec<StateWrite>, seen: Option<usize>, max: MaxSize) -> Self {
         match value.__to_json(max) {
-            Ok(json) => Attempted::Output { value, json, writes, seen },
+            Ok(json) => Attempted::Output { value, json, writes, seen, transaction: None },
             Err(error) => {
                 drop_refused(value);
                 Attempted::Fault(Fault::unrecordable("output", error))
             }
         }
+    }
+}
+
+impl<T, E> Attempted<T, E> {
+    /// The same, committed with what was written in a transaction. That of a failed attempt is undone.
+    pub(super) fn with(mut self, open: OpenTransaction) -> Self {
+        if let Attempted::Output { transaction, .. } = &mut self {
+            *transaction = Some(Box::new(open));
+        }
+        self
     }
 }
 
@@ -415,14 +427,11 @@ impl Asked {
             // The output of an attempt that was cancelled is not its result.
             let is_stopped = !was_stopped && self.parent.is_stopped();
             let (error, cause, json, retryable) = match self.check_writes(attempted) {
-                Attempted::Output { value, json, writes, .. } => {
+                Attempted::Output { value, json, writes, transaction, .. } => {
                     if !is_stopped {
-                        self.push(EventKind::NodeCompleted {
-                            label: None,
-                            output: Some(json),
-                            state: writes,
-                            items: None,
-                        });
+                        let completed =
+                            EventKind::NodeCompleted { label: None, output: Some(json), state: writes, items: None };
+                        self.parent.requests().push_in(&self.path, completed, transaction.map(|open| *open));
                     }
                     return (Ok(value), !is_stopped);
                 }

@@ -93,7 +93,7 @@ impl Engine {
 impl EngineBuilder {
     /// Registers a resource, which every node with a parameter `#[resource] name: &T` receives. One of each type.
     pub fn resource<T: Any + Send + Sync>(mut self, resource: T) -> Self {
-        if self.env.resources.insert(TypeId::of::<T>(), Box::new(resource)).is_some() {
+        if self.env.resources.insert(TypeId::of::<T>(), Arc::new(resource)).is_some() {
             self.error.get_or_insert(BuildError::DuplicateResource { type_name: std::any::type_name::<T>() });
         }
         self
@@ -102,7 +102,7 @@ impl EngineBuilder {
     /// Registers a test's observer of the cores of the runs.
     #[cfg(test)]
     pub(crate) fn observer(mut self, observer: std::sync::Arc<crate::driver::Observer>) -> Self {
-        self.env.resources.insert(TypeId::of::<std::sync::Arc<crate::driver::Observer>>(), Box::new(observer));
+        self.env.resources.insert(TypeId::of::<std::sync::Arc<crate::driver::Observer>>(), Arc::new(observer));
         self
     }
 
@@ -467,7 +467,7 @@ impl EngineBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     pub fn mock<N: Node>(mut self, body: impl MockWith<N>) -> Self {
-        self.env.replacements.insert(TypeId::of::<N>(), Box::new(body.into_replacement()));
+        self.env.replacements.insert(TypeId::of::<N>(), Arc::new(body.into_replacement()));
         self.mocks.push((TypeId::of::<N>(), std::any::type_name::<N>()));
         self
     }

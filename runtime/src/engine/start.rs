@@ -18,15 +18,15 @@ use super::runs::{Found, Reservation};
 use super::runtime;
 use crate::catch::caught;
 use crate::compile::check_resources;
-use crate::core::after;
+use crate::core::{TimeLimit, after};
 use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
 use crate::meter;
 use crate::node::Payload;
 use crate::state::StateKey;
-use crate::store::{Created, NewRun, Record, StartedBy, Tags};
+use crate::store::{Created, NewRun, Owner, Record, StartedBy, Tags};
 use crate::table::{BoxValue, Definition};
-use crate::trace::{self, TRACEPARENT};
+use crate::trace::{self, GuardedSpan, TRACEPARENT};
 use crate::value::{self, Unrecordable, drop_refused};
 use crate::workflow::{Flow, Workflow};
 
@@ -324,15 +324,15 @@ impl<T> Start<T> {
         }
     }
 
-    /// Makes every check, and adds the run to the store.
-    pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
-        let Start { engine, id, state, mut tags, started_by, begins, not_later, what, .. } = self;
+    /// Makes every check that needs no store.
+    pub(super) fn checked(self) -> Result<Checked, StartError> {
+        let Start { engine, id, state, tags, started_by, begins, not_later, what, .. } = self;
         let (definition, input) = what?;
         runtime::current()?;
         check_tags(&tags)?;
         let begins = begins.map(|later| later.begins(engine.0.env.clock.now()));
-        if let (Some(_), Some(error)) = (begins, not_later) {
-            return Err(error);
+        if let (Some(_), Some(error)) = (begins, &not_later) {
+            return Err(error.clone());
         }
         if engine.0.runs.is_closed() {
             return Err(Halt::ShutDown.into());
@@ -357,49 +357,28 @@ impl<T> Start<T> {
         if is_reserved(&id) {
             return Err(StartError::ReservedId { id });
         }
+        Ok(Checked { engine, definition, input, recorded, id, state, tags, started_by, begins, not_later })
+    }
+
+    /// Makes every check, and adds the run to the store.
+    pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
+        let mut checked = self.checked()?;
+        let engine = checked.engine.clone();
         let reservation = loop {
-            match engine.0.runs.reserve(&id) {
+            match engine.0.runs.reserve(&checked.id) {
                 Found::Live(live) => {
-                    same_run(&id, &live.journal.workflow, &definition, Some(&live.input), &recorded)?;
+                    checked.is_same(&live.journal.workflow, Some(&live.input))?;
                     return Ok(Prepared::Existing(Run::of_live(&engine, live)));
                 }
                 Found::Reserved(over) => over.cancelled().await,
                 Found::Free(reservation) => break reservation,
             }
         };
-        let span = trace::start_span(&definition.name, &id);
-        if let Some(context) = &engine.0.env.trace_context
-            && !tags.contains_key(TRACEPARENT)
-            && let Some(traceparent) = trace::traceparent(&**context, &span)
-            && traceparent.len() <= MAX_TAG_VALUE
-        {
-            tags.insert(TRACEPARENT.to_owned(), traceparent);
-        }
+        let span = checked.span();
         let owner = engine.owner().await?;
-        let graph = engine.graph_of(&definition);
-        let limit = definition.limits.time_limit(begins.map_or_else(|| engine.0.env.clock.now(), |begins| begins.at));
-        let first = EventKind::RunStarted {
-            workflow: definition.name.clone(),
-            input: recorded.clone(),
-            state: state.clone(),
-            tags: tags.clone(),
-            previous: None,
-            begins,
-            limit: limit.map(Limit::from),
-        };
-        let new = NewRun {
-            id: id.clone(),
-            workflow: definition.name.clone(),
-            owner: Some(owner).filter(|_| begins.is_none()),
-            graph,
-            forked_from: None,
-            previous: None,
-            started_by,
-            tags,
-            wake_at: begins.map(|begins| begins.at),
-            time: engine.0.env.clock.now(),
-            records: vec![Record { path: definition.name.clone(), kind: first }],
-        };
+        let limit = checked.limit();
+        let new = checked.new_run(Some(owner).filter(|_| checked.begins.is_none()), limit);
+        let Checked { definition, input, recorded, id, state, begins, .. } = checked;
         let undriven = Undriven::by(&engine);
         let created = engine.0.create(new).await;
         // From here the run is driven without another `.await`.
@@ -444,6 +423,72 @@ impl<T> Start<T> {
                 }))
             }
         }
+    }
+}
+
+/// A run that is to be started, and that nothing is against but what its store may have.
+pub(super) struct Checked {
+    pub(super) engine: Engine,
+    definition: Arc<Definition>,
+    input: BoxValue,
+    recorded: Json,
+    pub(super) id: String,
+    state: Map<String, Json>,
+    tags: Tags,
+    started_by: Option<StartedBy>,
+    begins: Option<Begins>,
+    pub(super) not_later: Option<StartError>,
+}
+
+impl Checked {
+    /// The span of the start, which later spans of the run are connected to.
+    pub(super) fn span(&mut self) -> GuardedSpan {
+        let span = trace::start_span(&self.definition.name, &self.id);
+        if let Some(context) = &self.engine.0.env.trace_context
+            && !self.tags.contains_key(TRACEPARENT)
+            && let Some(traceparent) = trace::traceparent(&**context, &span)
+            && traceparent.len() <= MAX_TAG_VALUE
+        {
+            self.tags.insert(TRACEPARENT.to_owned(), traceparent);
+        }
+        span
+    }
+
+    /// Until when the run may take, if it begins as it is to.
+    pub(super) fn limit(&self) -> Option<TimeLimit> {
+        let begins = self.begins.map_or_else(|| self.engine.0.env.clock.now(), |begins| begins.at);
+        self.definition.limits.time_limit(begins)
+    }
+
+    /// The run as a store adds it.
+    pub(super) fn new_run(&self, owner: Option<Owner>, limit: Option<TimeLimit>) -> NewRun {
+        let first = EventKind::RunStarted {
+            workflow: self.definition.name.clone(),
+            input: self.recorded.clone(),
+            state: self.state.clone(),
+            tags: self.tags.clone(),
+            previous: None,
+            begins: self.begins,
+            limit: limit.map(Limit::from),
+        };
+        NewRun {
+            id: self.id.clone(),
+            workflow: self.definition.name.clone(),
+            owner,
+            graph: self.engine.graph_of(&self.definition),
+            forked_from: None,
+            previous: None,
+            started_by: self.started_by.clone(),
+            tags: self.tags.clone(),
+            wake_at: self.begins.map(|begins| begins.at),
+            time: self.engine.0.env.clock.now(),
+            records: vec![Record { path: self.definition.name.clone(), kind: first }],
+        }
+    }
+
+    /// Checks that a run with this id is the one that is to be started. `had`: its input.
+    pub(super) fn is_same(&self, existing: &str, had: Option<&Json>) -> Result<(), StartError> {
+        same_run(&self.id, existing, &self.definition, had, &self.recorded)
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) use held::Held;
 pub(crate) use task::RequestTask;
 
 use crate::event::EventKind;
-use crate::shared::{Receiver, Shared, WaitingAttempts};
+use crate::shared::{OpenTransaction, Receiver, Shared, WaitingAttempts};
 use crate::store::Record;
 
 /// The requests of one attempt.
@@ -104,6 +104,8 @@ struct Inner {
     /// The withdrawals of this poll, and below its other records, which come after them.
     withdrawals: Vec<Record>,
     batch: Vec<Record>,
+    /// What the step has written whose result is in the batch.
+    transaction: Option<OpenTransaction>,
     tasks: Vec<RequestTask>,
     /// By the name of the signal: how often the body has called `ctx.wait`.
     waits: HashMap<&'static str, u32>,
@@ -293,12 +295,12 @@ impl Requests {
     /// The body has ended, or is dropped now: requests that are dropped from here on are not withdrawn.
     pub(crate) fn over(&self) {
         self.waker.over();
-        let (tasks, wakers, ended) = {
+        let (tasks, wakers, ended, undone) = {
             let mut inner = self.inner();
             // The signals that the last poll has taken count as taken. Others that were delivered go to the next wait.
             let mut taken = if inner.is_over { Vec::new() } else { std::mem::take(&mut inner.batch) };
             taken.retain(|record| record.kind == EventKind::SignalTaken);
-            self.push_now(taken);
+            self.push_now(taken, None);
             (inner.is_silent, inner.is_over) = (false, true);
             inner.own = None;
             inner.withdrawals.clear();
@@ -306,8 +308,9 @@ impl Requests {
             let recording = std::mem::take(&mut inner.recording).into_iter().filter_map(|(_, waker)| waker);
             let wakers: Vec<Waker> =
                 recording.chain(inner.held.values_mut().filter_map(|held| held.waker.take())).collect();
-            (std::mem::take(&mut inner.tasks), wakers, inner.ended.take())
+            (std::mem::take(&mut inner.tasks), wakers, inner.ended.take(), inner.transaction.take())
         };
+        drop(undone);
         ended.inspect(CancellationToken::cancel);
         tasks.iter().for_each(RequestTask::abort);
         // Tasks that the node has spawned.

@@ -6,17 +6,27 @@ use std::task::Poll;
 
 use super::{HeldState, Inner, IsRecorded, Requests};
 use crate::event::EventKind;
+use crate::shared::OpenTransaction;
 use crate::store::Record;
 
 impl Requests {
     /// Pushes a record of a request: together with the other records of the present poll of the body, or at once if the
     /// body is not being polled.
     pub(crate) fn push(&self, path: &str, kind: EventKind) {
+        self.push_in(path, kind, None);
+    }
+
+    /// The same for the result of a step that has written in a transaction. If it is not recorded, that is undone.
+    pub(crate) fn push_in(&self, path: &str, kind: EventKind, transaction: Option<OpenTransaction>) {
         let mut inner = self.inner();
         if inner.is_over {
+            drop(inner);
             return;
         }
         let record = Record { path: path.to_owned(), kind };
+        if transaction.is_some() {
+            inner.transaction = transaction;
+        }
         if !inner.is_polled {
             inner.change(path, |held| held.recorded = IsRecorded::Yes);
             return self.push_all(inner, vec![record]);
@@ -49,7 +59,7 @@ impl Requests {
             return;
         }
         let is_urgent = records.iter().any(|record| is_urgent(&record.kind));
-        self.push_now(records);
+        self.push_now(records, inner.transaction.take());
         inner.flushes += u64::from(is_urgent);
         drop(inner);
         if is_urgent {
@@ -57,10 +67,10 @@ impl Requests {
         }
     }
 
-    pub(super) fn push_now(&self, records: Vec<Record>) {
+    pub(super) fn push_now(&self, records: Vec<Record>, transaction: Option<OpenTransaction>) {
         match &self.waker.run.journal {
             _ if records.is_empty() => {}
-            Some(journal) => journal.push_requests(records),
+            Some(journal) => journal.push_requests(records, transaction),
             None => self.waker.run.desk().keep(&records),
         }
     }

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Weak};
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
+use futures::future::{BoxFuture, Either, Shared};
 
 use super::closing::is_closing;
 use super::journal::{Journal, Progress};
 use super::pending::Inner;
 use super::sent::{Batch, Derived, Sent};
 use super::succession::{Committed, Succession, commit};
+use super::transaction::OpenTransaction;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::meter;
@@ -41,7 +42,7 @@ impl Journal {
     async fn until_durable(self: &Arc<Self>) -> Result<(), Halt> {
         let ticket = self.inner().pushed;
         loop {
-            let in_flight = {
+            let before = {
                 let mut inner = self.inner();
                 if inner.durable >= ticket {
                     return Ok(());
@@ -50,16 +51,18 @@ impl Journal {
                     return Err(halt.clone());
                 }
                 match &inner.in_flight {
-                    Some(in_flight) => in_flight.clone(),
+                    Some(in_flight) => Either::Left(in_flight.clone()),
+                    // From here on it hears of it, also before it is polled.
+                    None if inner.is_held() => Either::Right(self.turns.released.notified()),
                     None if self.may_follow_from_shutdown(inner.pending.plain()) => {
                         drop(inner);
                         self.halt(Halt::ShutDown);
                         return Err(Halt::ShutDown);
                     }
-                    None => self.begin(&mut inner),
+                    None => Either::Left(self.begin(&mut inner)),
                 }
             };
-            in_flight.await;
+            before.await;
         }
     }
 
@@ -88,7 +91,12 @@ impl Journal {
         let (ticket, journal, store) = (inner.pushed, Arc::downgrade(self), Arc::clone(&self.store));
         let derived = std::mem::take(&mut inner.derived);
         let succession = inner.next.take().map(Succession::of);
-        let future = append(journal, store, batch, derived, ticket, succession).boxed().shared();
+        let transaction = inner.transaction.take();
+        if std::mem::take(&mut inner.held_for_transaction) {
+            self.turns.released.notify_waiters();
+        }
+        let commit = Commit { store, transaction, succession };
+        let future = append(journal, commit, batch, derived, ticket).boxed().shared();
         inner.in_flight = Some(future.clone());
         future
     }
@@ -153,22 +161,30 @@ impl Journal {
     }
 }
 
+/// What a batch is committed with.
+struct Commit {
+    store: Arc<dyn Store>,
+    /// That in which a step has written.
+    transaction: Option<OpenTransaction>,
+    succession: Option<Succession>,
+}
+
 /// Appends a batch. If another process has appended records first, the batch goes behind those.
 async fn append(
     journal: Weak<Journal>,
-    store: Arc<dyn Store>,
+    commit_with: Commit,
     mut batch: Append,
     mut derived: Vec<Derived>,
     ticket: u64,
-    mut succession: Option<Succession>,
 ) {
+    let Commit { store, transaction, mut succession } = commit_with;
     loop {
         let begun = match &succession {
             Some(succession) => journal.upgrade().map(|journal| succession.next_run(&journal.desk, &batch)),
             None => None,
         };
         let measured = meter::commit_begins();
-        let result = commit(&*store, batch.clone(), begun).await;
+        let result = commit(&*store, transaction.as_ref(), batch.clone(), begun).await;
         measured(match &result {
             Ok(Committed::Done(_)) => "done",
             Ok(Committed::Conflict) => "conflict",

@@ -21,6 +21,7 @@ use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
 use super::sent::Derived;
 use super::steps::Step;
+use super::transaction::{OpenTransaction, Turns};
 use crate::clock::Clock;
 use crate::core::Place;
 use crate::event::EventKind;
@@ -72,6 +73,8 @@ pub(crate) struct Journal {
     needs_driver: AtomicBool,
     /// Who makes snapshots of the run.
     pub(super) snapshots: Option<Arc<dyn Snapshots>>,
+    /// The turns of transactions in which steps write, one at a time.
+    pub(super) turns: Turns,
 }
 
 /// Makes snapshots of runs that are driven.
@@ -109,6 +112,8 @@ impl Journal {
             questions: QuestionIndex::default(),
             next: None,
             over: None,
+            transaction: None,
+            held_for_transaction: false,
             next_snapshot: u64::MAX,
             child_graphs: HashSet::new(),
         };
@@ -135,6 +140,7 @@ impl Journal {
             stopped: AtomicBool::new(false),
             needs_driver: AtomicBool::new(false),
             snapshots: None,
+            turns: Turns::default(),
         }
     }
 
@@ -181,8 +187,8 @@ impl Journal {
         inner.ended || inner.rests.is_some()
     }
 
-    /// Adds the records that a node makes of its requests, in one commit.
-    pub(crate) fn push_requests(&self, records: Vec<Record>) {
+    /// Adds the records that a node makes of its requests, in one commit: that of a transaction, if a step has written in one.
+    pub(crate) fn push_requests(&self, records: Vec<Record>, transaction: Option<OpenTransaction>) {
         let now = Some(self.clock.now());
         for record in &records {
             self.desk.note(&record.path, &record.kind, now);
@@ -191,6 +197,10 @@ impl Journal {
         for record in records {
             self.push_to(&mut inner, record);
         }
+        // A run that has ended records no more.
+        let undone = if inner.ended { transaction } else { transaction.and_then(|new| inner.transaction.replace(new)) };
+        drop(inner);
+        drop(undone);
     }
 
     /// Adds an answer that the desk has [taken](Desk::take_answer), and returns a number that its record is not below.
@@ -355,7 +365,11 @@ impl Journal {
         inner.watchers.clear();
         self.watchers.store(0, Ordering::Relaxed);
         inner.halted.get_or_insert(halt);
+        let undone = inner.transaction.take();
+        inner.held_for_transaction = false;
+        self.turns.released.notify_waiters();
         drop(inner);
+        drop(undone);
         self.stop_driver();
     }
 

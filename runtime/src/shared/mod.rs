@@ -19,7 +19,9 @@ mod starter;
 mod starting_over;
 mod steps;
 mod succession;
+mod transaction;
 mod tree;
+mod turns;
 mod watching;
 
 use std::any::{Any, TypeId};
@@ -43,6 +45,7 @@ pub(crate) use signals::Signals;
 pub(crate) use starter::{Starter, is_start_of_run};
 pub(crate) use steps::Step;
 pub(crate) use succession::{MAX_ID, Over};
+pub(crate) use transaction::OpenTransaction;
 pub(crate) use tree::below;
 
 use crate::around::{Around, Attempted, Call, CallKind};
@@ -57,8 +60,8 @@ use crate::state_write::StateWrite;
 use crate::trace::{self, GuardedSpan, RunFacts, TraceContext, Work};
 use crate::value::MaxSize;
 
-/// Anything that may be shared between nodes.
-pub(crate) type Thing = Box<dyn Any + Send + Sync>;
+/// Anything that may be shared between nodes, and between engines of one program.
+pub(crate) type Thing = Arc<dyn Any + Send + Sync>;
 
 /// What all runs of an engine share.
 pub(crate) struct Env {
@@ -140,6 +143,33 @@ impl Env {
         self.executor.as_ref().filter(|_| !self.own_pools.contains(pool))
     }
 
+    /// The same for an engine over another store: resources, limits and permits are shared, and what belongs to the runs of
+    /// an engine is empty.
+    pub(crate) fn for_other_store(&self) -> Self {
+        Env {
+            resources: self.resources.clone(),
+            replacements: self.replacements.clone(),
+            around: self.around.clone(),
+            trace_context: self.trace_context.clone(),
+            permits: self.permits.clone(),
+            most: self.most,
+            max_nesting: self.max_nesting,
+            max_value_size: self.max_value_size,
+            cancel_grace_period: self.cancel_grace_period,
+            clock: self.clock.clone(),
+            feeds: Arc::default(),
+            starter: OnceLock::new(),
+            max_resident_waiting: self.max_resident_waiting,
+            resting: Mutex::default(),
+            snapshot_every: self.snapshot_every,
+            scope_updates: self.scope_updates,
+            scope_trims: Arc::default(),
+            called: Mutex::default(),
+            executor: self.executor.clone(),
+            own_pools: self.own_pools.clone(),
+        }
+    }
+
     /// The environment without an engine: no resources, no replacements, no limits.
     pub(crate) fn plain() -> &'static Arc<Env> {
         static PLAIN: LazyLock<Arc<Env>> = LazyLock::new(Arc::default);
@@ -179,6 +209,15 @@ impl Env {
 
     pub(crate) fn replacement(&self, of: TypeId) -> Option<&Thing> {
         if self.replacements.is_empty() { None } else { self.replacements.get(&of) }
+    }
+
+    /// Has a run leave the memory if it waits.
+    pub(crate) fn unload(&self, run: &str) {
+        let resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = resting.iter().filter_map(|(shared, since)| Some((shared.upgrade()?, *since)));
+        for (shared, _) in waiting.filter(|(shared, since)| shared.id() == run && shared.pulse.generation() == *since) {
+            shared.pulse.unload();
+        }
     }
 
     /// Adds a run that waits, since this generation of its pulse. If too many wait, the one that has waited longest

@@ -11,6 +11,7 @@ use super::recent_progress::RecentProgress;
 use super::sent::{Derived, Sent};
 use super::steps::{Step, Steps};
 use super::succession::Over;
+use super::transaction::OpenTransaction;
 use crate::core::Place;
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -55,6 +56,10 @@ pub(super) struct Inner {
     pub(super) next: Option<NewRun>,
     /// How this run ended, if it was to start over.
     pub(super) over: Option<Over>,
+    /// The transaction in which the pending records are to be appended.
+    pub(super) transaction: Option<OpenTransaction>,
+    /// Whether nothing is appended before that of a transaction which is under way.
+    pub(super) held_for_transaction: bool,
     /// How many records there are when the next snapshot is due.
     pub(super) next_snapshot: u64,
     /// The hashes of the graphs of children that were stored with its records.
@@ -160,6 +165,11 @@ impl Inner {
         self.recent.clear();
         self.pending.steps.push(self.pending.plain.len(), step, begins, origin);
         rested
+    }
+
+    /// Whether appends wait for that of a transaction.
+    pub(super) fn is_held(&self) -> bool {
+        self.held_for_transaction && self.transaction.is_none()
     }
 
     /// Marks the run as not at rest. Returns whether it was.

@@ -1,6 +1,9 @@
 //! The commit that ends a run and begins the one that follows it.
 
+use std::sync::Arc;
+
 use super::desk::Desk;
+use super::transaction::OpenTransaction;
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
 use crate::store::{Append, Appended, NewRun, Record, RunHeader, RunStatus, StartedOver, Store, StoreError};
@@ -33,10 +36,19 @@ pub(super) enum Committed {
     Refused(String),
 }
 
-/// Appends a batch, and begins the next run where there is one.
-pub(super) async fn commit(store: &dyn Store, batch: Append, next: Option<NewRun>) -> Result<Committed, StoreError> {
+/// Appends a batch, in the transaction in which a step has written if there is one, and begins the next run where there is one.
+pub(super) async fn commit(
+    store: &dyn Store,
+    transaction: Option<&OpenTransaction>,
+    batch: Append,
+    next: Option<NewRun>,
+) -> Result<Committed, StoreError> {
     let Some(next) = next else {
-        return Ok(match store.append(batch).await? {
+        let appended = match transaction {
+            Some(open) => Arc::clone(&open.transaction).append(batch),
+            None => store.append(batch),
+        };
+        return Ok(match appended.await? {
             Appended::Done => Committed::Done(None),
             Appended::Conflict => Committed::Conflict,
         });
@@ -45,6 +57,7 @@ pub(super) async fn commit(store: &dyn Store, batch: Append, next: Option<NewRun
     Ok(match store.start_over(batch, next).await? {
         StartedOver::Done(header) => Committed::Done(Some(Box::new(Over::Begun(header, records)))),
         StartedOver::Conflict => Committed::Conflict,
+        StartedOver::Refused { message } => Committed::Refused(message),
         StartedOver::Existing => Committed::Refused(format!(
             "the next run would have the id `{id}`, which another run has; delete that run or wait until it is deleted, \
              and retry this one"

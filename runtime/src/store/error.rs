@@ -40,13 +40,13 @@ pub enum StoreError {
         /// What was found.
         message: String,
     },
-    /// The file was written by a newer version of graphweft.
+    /// The file, or the schema of a database, was written by a newer version of graphweft.
     #[error(
         "`{}` has format {found}, and this version of graphweft knows formats up to {known}; use the version that wrote \
          it, or a newer one", path.display()
     )]
     NewerFormat {
-        /// The file.
+        /// The file, or the name of the schema.
         path: PathBuf,
         /// Its format.
         found: u32,
@@ -126,6 +126,23 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
         /// Why.
+        message: String,
+    },
+    /// The server of the database cannot be reached, or takes no connections at present. Nothing was done. It may be back later.
+    #[error("{server} cannot be reached: {message}")]
+    Unreachable {
+        /// The server and the database.
+        server: String,
+        /// Why.
+        message: String,
+    },
+    /// The database, or the way to it, is none that the store can work with: a certificate that is not trusted, a wrong
+    /// password, a pooler in another mode. Nothing was done. It is the same when it is tried again.
+    #[error("{server} cannot be used: {message}")]
+    Unusable {
+        /// The server and the database.
+        server: String,
+        /// Why, and what to do.
         message: String,
     },
     /// The store is closed.

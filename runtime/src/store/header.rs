@@ -248,4 +248,9 @@ pub enum StartedOver {
         /// When the id is free again.
         until: SystemTime,
     },
+    /// Nothing is recorded: the store cannot add a run to another one, now or later. The run fails with this.
+    Refused {
+        /// Why, and what to do.
+        message: String,
+    },
 }

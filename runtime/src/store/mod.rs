@@ -32,8 +32,10 @@ mod sqlite;
 mod status;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod upkeep;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -57,10 +59,14 @@ pub(crate) use record::to_the_millisecond;
 pub use record::{Record, Stored};
 pub(crate) use records::Compact;
 pub use records::Records;
+#[cfg(feature = "sqlite")]
+pub use rusqlite;
 pub use snapshot::Snapshot;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 pub use status::RunStatus;
+pub(crate) use transaction::transactional;
+pub use transaction::{InTransaction, StoreTransaction, Transactional};
 pub use upkeep::{Delete, ReserveTask};
 
 pub use crate::event::{OnClose, StartedBy, Tags};
@@ -171,6 +177,12 @@ pub trait Store: Send + Sync + 'static {
     /// [claims](Self::claim) every 250 ms, and otherwise when this resolves, and every second, since a store does not tell of
     /// engines that have died. It may resolve for nothing, and it may not resolve: it is a hint.
     fn changed(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    /// The store whose transactions can take what a program writes beside the records, a [`Transactional`] one: itself, or that
+    /// inside, if it passes everything on to another one. `None` if it has no such transactions.
+    fn transactional(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
 

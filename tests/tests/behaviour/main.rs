@@ -85,6 +85,7 @@ mod steps;
 mod steps_within_steps;
 mod store_failures;
 mod timeouts;
+mod transactions;
 mod values;
 mod versions;
 mod waiting;

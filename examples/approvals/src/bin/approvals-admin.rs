@@ -2,14 +2,17 @@
 
 use std::process::ExitCode;
 
+use approvals::Database;
 use approvals::refunds::Bank;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let database = approvals::database();
+    let database = Database::of_environment();
     // The file is made by the service; a wrong name would be an empty one, in which all is well.
-    if !database.is_file() {
-        eprintln!("error: there is no file `{}`; set APPROVALS_DATABASE as for the service", database.display());
+    if let Database::File(path) = &database
+        && !path.is_file()
+    {
+        eprintln!("error: {database} is not there; set APPROVALS_DATABASE as for the service");
         return ExitCode::FAILURE;
     }
     match approvals::engine(&database, Bank::default()).await {

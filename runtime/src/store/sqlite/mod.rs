@@ -29,10 +29,12 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod times;
+mod transaction;
 mod trouble;
 mod write_transaction;
 mod writer;
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -471,6 +473,10 @@ impl Store for SqliteStore {
 
     fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
         self.0.reader.read(feed::end).boxed()
+    }
+
+    fn transactional(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(self)
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {

@@ -25,6 +25,11 @@ pub(super) trait Job: Send {
         None
     }
 
+    /// Whether nothing else may be in its transaction. Only the thread executes it.
+    fn is_alone(&self) -> bool {
+        false
+    }
+
     /// Sends the result to the caller, after the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
@@ -166,6 +171,11 @@ impl Queue {
         result
     }
 
+    /// As [`push`](Self::push), for a job that answers by itself.
+    pub(super) fn push_job(&self, job: Box<dyn Job>) {
+        self.add(job);
+    }
+
     fn add(&self, job: Box<dyn Job>) {
         let mut state = self.lock();
         if !state.closed {
@@ -173,11 +183,12 @@ impl Queue {
         }
     }
 
-    /// The oldest jobs, in order.
-    pub(super) fn take(&self, most: usize) -> Vec<Box<dyn Job>> {
+    /// The oldest jobs that may be in one transaction, in order. `and_alone`: or one that has to be alone.
+    pub(super) fn take(&self, most: usize, and_alone: bool) -> Vec<Box<dyn Job>> {
         let mut state = self.lock();
-        let most = most.min(state.jobs.len());
-        state.jobs.drain(..most).collect()
+        let together = state.jobs.iter().take(most).take_while(|job| !job.is_alone()).count();
+        let alone = usize::from(together == 0 && and_alone && !state.jobs.is_empty());
+        state.jobs.drain(..together + alone).collect()
     }
 
     /// Puts jobs back that have not been run.

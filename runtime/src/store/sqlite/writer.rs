@@ -174,7 +174,7 @@ impl Writer {
     /// Commits the oldest jobs of the queue together, and answers them.
     fn commit_group(&mut self, shared: &Shared, most: usize, patience: Patience) {
         let begun = Instant::now();
-        let mut jobs = shared.queue.take(most);
+        let mut jobs = shared.queue.take(most, matches!(patience, Patience::Wait));
         let group = jobs.len();
         if group > 0 {
             let committed = shared.file.is_there().map_err(|gone| Uncommitted::Undone(gone.into()));

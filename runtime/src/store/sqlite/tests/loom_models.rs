@@ -58,7 +58,7 @@ fn serve(queue: &Queue) {
                 let mut journals = Journals::default();
                 let begun = WriteTransaction::begun(&connection, &mut journals);
                 let mut transaction = begun.expect("a transaction");
-                for mut job in queue.take(8) {
+                for mut job in queue.take(8, true) {
                     let ran = job.run(&mut transaction);
                     job.answer(ran.map_err(|_| StoreError::Closed));
                 }

@@ -279,7 +279,7 @@ async fn an_owner_whose_leaving_could_not_be_recorded_is_dead_at_once() {
     let lock = shared(&one).owners.remove(leaving);
     let queue = super::super::queue::Queue::default();
     let left = queue.push_leave(leaving, lock);
-    for job in queue.take(1) {
+    for job in queue.take(1, true) {
         job.answer(Err(StoreError::Closed));
     }
     assert_eq!(left.await.unwrap(), Err(StoreError::Closed));

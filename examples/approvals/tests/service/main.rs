@@ -1,9 +1,11 @@
 //! The service as a process, with clients that have their streams of events open when it is stopped or killed.
 #![cfg(unix)]
 
-use std::path::Path;
-use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+mod harness;
+#[cfg(feature = "server")]
+mod machines;
+
+use std::process::ExitStatus;
 
 use approvals::earlier;
 use approvals::refunds::Refund;
@@ -12,193 +14,10 @@ use axum::body::Bytes;
 use axum::routing::post;
 use graphweft::prelude::*;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
 
-/// Nothing here takes long. What would never come is a failure after this time.
-async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.expect("it comes soon")
-}
-
-struct Service {
-    process: Child,
-    address: String,
-}
-
-impl Service {
-    /// In a directory, where its database is. At a slow bank a payment never ends.
-    async fn start(directory: &Path, bank: Bank) -> Self {
-        Self::start_with(directory, bank, &[]).await
-    }
-
-    async fn start_with(directory: &Path, bank: Bank, variables: &[(&str, String)]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_approvals"));
-        command.args(["--address", "127.0.0.1:0", "--bank-seconds", bank.seconds()]).current_dir(directory);
-        command.envs(variables.iter().cloned());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut process = command.spawn().unwrap();
-        let mut line = String::new();
-        soon(BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line)).await.unwrap();
-        let address = line.trim_end().strip_prefix("listening on http://").expect("it listens").to_owned();
-        Service { process, address }
-    }
-
-    async fn connect(&self) -> Connection {
-        Connection(BufReader::new(TcpStream::connect(&self.address).await.unwrap()))
-    }
-
-    /// A request on a connection of its own.
-    async fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
-        let mut connection = self.connect().await;
-        soon(connection.send(method, path, "Connection: close\r\n", &body.to_string())).await;
-        let status = soon(connection.head()).await;
-        let mut body = String::new();
-        soon(connection.0.read_to_string(&mut body)).await.unwrap();
-        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
-    }
-
-    /// The events of a run from those with the last number that a client has seen.
-    async fn events(&self, run: &str, last: Option<&str>) -> Events {
-        let mut connection = self.connect().await;
-        let seen = last.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
-        soon(connection.send("GET", &format!("/runs/{run}/events"), &seen, "")).await;
-        assert_eq!(soon(connection.head()).await, 200);
-        Events { connection, text: String::new() }
-    }
-
-    fn terminate(&self) {
-        let kill = std::process::Command::new("kill").arg(self.process.id().unwrap().to_string()).status();
-        assert!(kill.unwrap().success());
-    }
-
-    /// Without any warning.
-    async fn kill(mut self) {
-        self.process.kill().await.unwrap();
-    }
-
-    /// How it has ended, and what it has said of that.
-    async fn end(self) -> (ExitStatus, String) {
-        let output = soon(self.process.wait_with_output()).await.unwrap();
-        (output.status, String::from_utf8(output.stderr).unwrap())
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Bank {
-    IsQuick,
-    IsSlow,
-}
-
-impl Bank {
-    fn seconds(self) -> &'static str {
-        match self {
-            Bank::IsQuick => "0",
-            Bank::IsSlow => "1000000",
-        }
-    }
-}
-
-struct Connection(BufReader<TcpStream>);
-
-impl Connection {
-    async fn send(&mut self, method: &str, path: &str, headers: &str, body: &str) {
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\n{headers}\r\n{body}",
-            body.len()
-        );
-        self.0.write_all(request.as_bytes()).await.unwrap();
-    }
-
-    /// Reads the head of a response, and returns its status.
-    async fn head(&mut self) -> u16 {
-        let status = self.line().await;
-        while !self.line().await.is_empty() {}
-        status.split(' ').nth(1).unwrap().parse().unwrap()
-    }
-
-    async fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.0.read_line(&mut line).await.unwrap();
-        line.strip_suffix("\r\n").expect("the connection is open").to_owned()
-    }
-
-    /// The next piece of a body; empty at its end.
-    async fn chunk(&mut self) -> String {
-        let length = usize::from_str_radix(&self.line().await, 16).unwrap();
-        let mut chunk = vec![0; length];
-        self.0.read_exact(&mut chunk).await.unwrap();
-        assert_eq!(self.line().await, "", "a chunk ends with its line");
-        String::from_utf8(chunk).unwrap()
-    }
-}
-
-/// A stream of server-sent events.
-struct Events {
-    connection: Connection,
-    text: String,
-}
-
-impl Events {
-    /// The id and the data of the next one; `None` after the last. A connection that is cut before that is a failure.
-    async fn next(&mut self) -> Option<(String, Value)> {
-        loop {
-            if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let field = |name| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-                let found = field("id: ").zip(field("data: "));
-                self.text = rest.to_owned();
-                match found {
-                    Some((id, data)) => return Some((id, serde_json::from_str(&data).unwrap())),
-                    // It only keeps the connection.
-                    None => continue,
-                }
-            }
-            let chunk = soon(self.connection.chunk()).await;
-            if chunk.is_empty() {
-                return None;
-            }
-            self.text += &chunk;
-        }
-    }
-
-    /// All until one of this type, or until the stream ends.
-    async fn until(&mut self, kind: &str) -> Vec<(String, Value)> {
-        let mut seen = Vec::new();
-        while let Some(event) = self.next().await {
-            seen.push(event);
-            if seen.last().is_some_and(|(_, event)| event["type"] == kind) {
-                break;
-            }
-        }
-        seen
-    }
-}
-
-/// What happened where.
-fn shown(events: &[(String, Value)]) -> Vec<String> {
-    let shown = |(_, event): &(String, Value)| {
-        format!("{} {}", event["path"].as_str().unwrap(), event["type"].as_str().unwrap())
-    };
-    events.iter().map(shown).collect()
-}
-
-async fn large_refund(service: &Service) {
-    let started = service.send("POST", "/refunds", &json!({"tenant": "acme", "order": "large", "cents": 25_000})).await;
-    assert_eq!(started, (201, json!({"run": "refund-large"})));
-}
-
-async fn small_refund(service: &Service) {
-    let started = service.send("POST", "/refunds", &json!({"tenant": "zoo", "order": "small", "cents": 25})).await;
-    assert_eq!(started, (201, json!({"run": "refund-small"})));
-}
-
-/// The bank calls back.
-async fn settle(service: &Service, order: &str, expected: &str) {
-    let path = format!("/runs/refund-{order}/signals/settled?id=evt_1");
-    let sent = service.send("POST", &path, &json!({"reference": format!("TX-{order}")})).await;
-    assert_eq!(sent, (200, json!({"signal": expected})));
-}
+use harness::{Bank, Service, large_refund, settle, shown, small_refund, soon};
 
 #[tokio::test]
 async fn a_client_that_follows_a_run_that_waits_sees_its_end_over_two_processes() {

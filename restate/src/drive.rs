@@ -1,0 +1,483 @@
+//! Driving a run, for as long as Restate says that it is this process's.
+//!
+//! Restate gives one invocation of an object at a time to one worker, makes another attempt elsewhere when a worker dies, keeps timers
+//! and messages while no process has the run, and takes nothing from an attempt that it has given up. The driver is that of the
+//! engine; its store sends what is recorded through the stream of the invocation, and the record is there when the server says so.
+//!
+//! ```text
+//!   engine ──append──> RunStore ──Op──> Drive ──set state, mark──> server
+//!      ^                                  │ <──────mark done────────┘
+//!      └────────────── Done ──────────────┘
+//! ```
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use graphweft::store::{Append, Appended, NewRun, RunHeader, RunStatus};
+use graphweft::{Engine, EventKind, Json, RetryError, RunError, StartError};
+use restate_sdk_shared_core::Value;
+use serde_json::json;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::handlers::Forget;
+use crate::invocation::{Handle, Invocation, Reply, Stop};
+use crate::manifest::service;
+use crate::message::{Letter, MESSAGES, Message, REPLY, Verdict};
+use crate::object::{Changes, DRIVER, Driver, Object, to_millis};
+use crate::run_store::{Op, RunStore};
+
+/// An append that took longer is confirmed by another one before anything follows from it: this process may have been stopped
+/// meanwhile, and another attempt may have been made.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// The clocks of the server and of this machine may differ: a run that was woken too early sleeps for this long at least.
+const NAP: Duration = Duration::from_millis(20);
+
+/// What an invocation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Run,
+    Retry,
+}
+
+/// What the engine was asked for, and what came of it.
+enum Done {
+    /// It drives the run, or the run waits.
+    Driven,
+    /// A message was processed.
+    Processed(Source, Verdict),
+    /// The run cannot be driven here, by this program.
+    Obstacle(String),
+    /// Another attempt has to be made.
+    Failed(String),
+    /// The invocation ends with this.
+    Refused(u16, String),
+}
+
+/// Where a message has come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    /// From a handler, which waits for a verdict in this invocation. The object counts those that were processed.
+    Handler(String),
+    /// From Restate: its command line, or its page.
+    Server,
+}
+
+enum Recorded {
+    Create(Box<NewRun>, oneshot::Sender<RunHeader>),
+    Append(Append, oneshot::Sender<Appended>),
+}
+
+/// What the server has been sent, and has not confirmed yet.
+struct Recording {
+    mark: Handle,
+    since: Instant,
+    what: Recorded,
+}
+
+struct Drive<'d> {
+    invocation: &'d mut Invocation,
+    engine: Engine,
+    object: Object,
+    driver: Driver,
+    input: Bytes,
+    ops: mpsc::UnboundedReceiver<Op>,
+    recording: Option<Recording>,
+    queue: VecDeque<Op>,
+    /// The next message.
+    message: Handle,
+    /// How many messages have come, with those of earlier attempts.
+    came: u64,
+    messages: VecDeque<(Message, Source)>,
+    /// The timer that wakes the run while it is suspended.
+    timer: Option<Handle>,
+    /// What the engine was asked for.
+    work: Option<BoxFuture<'static, Done>>,
+    /// Resolves when the engine does not drive the run any more; `None` if it does not drive it.
+    driven: Option<BoxFuture<'static, Result<(), RunError>>>,
+    /// Why it cannot be driven by this program.
+    obstacle: Option<String>,
+    /// Since when the run waits.
+    rests: Option<Instant>,
+    resident: Duration,
+}
+
+/// Stops the runs of an engine when it is dropped.
+struct StopsRuns(Engine);
+
+impl Drop for StopsRuns {
+    fn drop(&mut self) {
+        let engine = self.0.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { engine.shutdown().await });
+        }
+    }
+}
+
+/// What a worker does with the runs that it has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    /// How long a run that waits stays in memory.
+    pub(crate) resident: Duration,
+    /// How long a run that has ended is kept; `None`: until it is forgotten.
+    pub(crate) retention: Option<Duration>,
+}
+
+/// Drives a run until it has ended, or until it is not this process's.
+pub(crate) async fn drive(
+    program: &Engine,
+    workflow: &str,
+    purpose: Purpose,
+    settings: Settings,
+    invocation: &mut Invocation,
+) -> Result<Reply, Stop> {
+    let (id, input) = (invocation.key.clone(), invocation.input.clone());
+    let state = invocation.state().await?;
+    let object = Object::read(&id, state).map_err(|error| Stop::Broken(error.to_string()))?;
+    let records = object.header.as_ref().map(|header| header.records);
+    let is_over = object.header.as_ref().is_some_and(|header| header.status.is_over());
+    let known = object.driver.clone().filter(|driver| driver.invocation == invocation.id);
+    match purpose {
+        Purpose::Run if records.is_some() && !object.input.as_ref().is_some_and(|had| is_same_json(had, &input)) => {
+            return Ok(Err((409, format!("run `{id}` was started with another input"))));
+        }
+        Purpose::Run if is_over => return ended(&object, workflow, settings, invocation),
+        Purpose::Retry if records.is_none() => return Ok(Err((404, format!("there is no run `{id}`")))),
+        // It has ended again.
+        Purpose::Retry if is_over && known.as_ref().is_some_and(|driver| records > Some(driver.began_at)) => {
+            return ended(&object, workflow, settings, invocation);
+        }
+        _ => {}
+    }
+    let is_new_attempt = known.is_some();
+    let driver = known.unwrap_or_else(|| Driver {
+        invocation: invocation.id.clone(),
+        began_at: records.unwrap_or_default(),
+        messages: 0,
+    });
+    let (ops, received) = mpsc::unbounded_channel();
+    let store = RunStore { id: id.clone(), run: object.run.clone(), ops };
+    let engine = StopsRuns(program.with_store(store));
+    let message = invocation.signal(MESSAGES)?;
+    let mut drive = Drive {
+        invocation,
+        engine: engine.0.clone(),
+        object,
+        driver,
+        input,
+        ops: received,
+        recording: None,
+        queue: VecDeque::new(),
+        message,
+        came: 0,
+        messages: VecDeque::new(),
+        timer: None,
+        work: None,
+        driven: None,
+        obstacle: None,
+        rests: None,
+        resident: settings.resident,
+    };
+    if !is_new_attempt {
+        drive.say_who_drives()?;
+    }
+    drive.work = Some(match records {
+        None => start(drive.engine.clone(), workflow.to_owned(), id, &drive.input),
+        Some(_) if is_over => retry(drive.engine.clone(), id),
+        Some(_) => resume(drive.engine.clone()),
+    });
+    let reply = drive.go().await;
+    let Drive { object, .. } = drive;
+    // Nodes that are under way have stopped before another attempt is made.
+    engine.0.shutdown().await;
+    match reply? {
+        None => ended(&object, workflow, settings, invocation),
+        Some((code, message)) => Ok(Err((code, message))),
+    }
+}
+
+/// The run has ended: with what, and when it is to be forgotten.
+fn ended(object: &Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
+    if let (Some(retention), Some(header)) = (settings.retention, &object.header) {
+        let forget = json!(Forget { records: Some(header.records) });
+        let at = to_millis(SystemTime::now() + retention);
+        invocation.send(service(workflow), invocation.key.clone(), "forget", &forget, Some(at))?;
+    }
+    Ok(Ok(object.last().map_or(Json::Null, |last| outcome_of(&last.record.kind))))
+}
+
+/// Whether two texts are the same JSON.
+pub(crate) fn is_same_json(a: &Bytes, b: &Bytes) -> bool {
+    let read = |text: &Bytes| serde_json::from_slice::<Json>(text).ok();
+    a == b || read(a).is_some_and(|a| read(b) == Some(a))
+}
+
+fn start(engine: Engine, workflow: String, id: String, input: &Bytes) -> BoxFuture<'static, Done> {
+    let input = serde_json::from_slice::<Json>(if input.is_empty() { b"null" } else { input });
+    async move {
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => return Done::Refused(400, format!("the input of run `{id}` is not JSON: {error}")),
+        };
+        match engine.start_json(&workflow, input).id(id).await {
+            Ok(_) => Done::Driven,
+            Err(StartError::Store(error)) => Done::Failed(error.to_string()),
+            Err(error @ StartError::MissingResources(_)) => Done::Obstacle(error.to_string()),
+            Err(error) => Done::Refused(400, error.to_string()),
+        }
+    }
+    .boxed()
+}
+
+fn retry(engine: Engine, id: String) -> BoxFuture<'static, Done> {
+    async move {
+        match engine.retry(&id).await {
+            Ok(_) => Done::Driven,
+            Err(RetryError::Store(error)) => Done::Failed(error.to_string()),
+            Err(error) => Done::Refused(409, error.to_string()),
+        }
+    }
+    .boxed()
+}
+
+fn resume(engine: Engine) -> BoxFuture<'static, Done> {
+    async move {
+        match engine.recover().await {
+            Ok(mut recovery) => match recovery.failed.pop() {
+                Some((_, RunError::Store(error))) => Done::Failed(error.to_string()),
+                Some((_, why)) => Done::Obstacle(why.to_string()),
+                None => Done::Driven,
+            },
+            Err(error) => Done::Failed(error.to_string()),
+        }
+    }
+    .boxed()
+}
+
+/// What a run has come to by its last record, as JSON of [`graphweft::Outcome`]; null if that is no end.
+pub(crate) fn outcome_of(kind: &EventKind) -> Json {
+    match kind {
+        EventKind::RunCompleted { output } => json!({ "completed": output }),
+        EventKind::RunFailed { failure } => json!({ "failed": failure }),
+        EventKind::RunCancelled => json!("cancelled"),
+        _ => Json::Null,
+    }
+}
+
+impl Drive<'_> {
+    /// Until the run has ended. `Some`: the engine does not take it, with a status of HTTP and why.
+    async fn go(&mut self) -> Result<Option<(u16, String)>, Stop> {
+        loop {
+            self.take_what_has_come()?;
+            if self.status().is_some_and(RunStatus::is_over) && self.is_quiet() && self.work.is_none() {
+                return Ok(None);
+            }
+            if self.work.is_none()
+                && let Some((message, source)) = self.messages.pop_front()
+            {
+                let (engine, id) = (self.engine.clone(), self.invocation.key.clone());
+                let processed = message.process(engine, id);
+                self.work = Some(
+                    processed
+                        .map(move |done| done.map_or_else(Done::Failed, |verdict| Done::Processed(source, verdict)))
+                        .boxed(),
+                );
+            }
+            let is_idle = self.work.is_none() && self.is_quiet() && self.ops.is_empty();
+            if let Some(obstacle) = self.obstacle.as_ref().filter(|_| is_idle && self.driven.is_none()) {
+                return Err(Stop::Broken(obstacle.clone()));
+            }
+            let waits = self.status().is_some_and(RunStatus::is_suspended) && is_idle;
+            if waits && self.driven.is_none() {
+                return Err(self.suspend()?);
+            }
+            let leave_at = self.rests.filter(|_| waits).map(|since| since + self.resident);
+            tokio::select! {
+                biased;
+                Some(op) = self.ops.recv() => {
+                    self.queue.push_back(op);
+                    self.record_next()?;
+                }
+                done = async { Some(self.work.as_mut()?.await) }, if self.work.is_some() => {
+                    self.work = None;
+                    if let Some(refused) = self.done(done)? {
+                        return Ok(Some(refused));
+                    }
+                }
+                left = async { Some(self.driven.as_mut()?.await) }, if self.driven.is_some() => {
+                    self.driven = None;
+                    self.left(left)?;
+                }
+                () = tokio::time::sleep_until(leave_at.unwrap_or_else(Instant::now)), if leave_at.is_some() => {
+                    // It says by `driven` that it has left. One that has to stay is not asked again before it moves.
+                    self.rests = None;
+                    self.engine.unload(&self.invocation.key);
+                }
+                read = self.invocation.read() => read?,
+            }
+        }
+    }
+
+    fn status(&self) -> Option<RunStatus> {
+        Some(self.object.header.as_ref()?.status)
+    }
+
+    /// Whether nothing is being recorded.
+    fn is_quiet(&self) -> bool {
+        self.recording.is_none() && self.queue.is_empty()
+    }
+
+    /// Something was done that the engine was asked for. `Some` ends the invocation.
+    fn done(&mut self, done: Option<Done>) -> Result<Option<(u16, String)>, Stop> {
+        match done {
+            None | Some(Done::Driven) => self.is_driven(),
+            Some(Done::Processed(source, verdict)) => {
+                if let Source::Handler(handler) = source {
+                    self.invocation.send_signal(handler, REPLY, &json!(verdict))?;
+                    self.driver.messages += 1;
+                    self.say_who_drives()?;
+                }
+                self.is_driven();
+            }
+            Some(Done::Obstacle(why)) => self.obstacle = Some(why),
+            Some(Done::Failed(why)) => return Err(Stop::Broken(why)),
+            Some(Done::Refused(code, message)) => return Ok(Some((code, message))),
+        }
+        Ok(None)
+    }
+
+    /// The engine drives the run, perhaps.
+    fn is_driven(&mut self) {
+        if self.driven.is_none() {
+            let (engine, id) = (self.engine.clone(), self.invocation.key.clone());
+            self.driven = Some(async move { engine.until_not_driven(&id).await }.boxed());
+        }
+    }
+
+    /// The engine does not drive the run any more.
+    fn left(&mut self, left: Option<Result<(), RunError>>) -> Result<(), Stop> {
+        if let Some(Err(error)) = left {
+            self.obstacle = Some(error.to_string());
+        } else if self.status() == Some(RunStatus::Running) && self.work.is_none() && self.is_quiet() {
+            self.work = Some(resume(self.engine.clone()));
+        }
+        Ok(())
+    }
+
+    fn say_who_drives(&mut self) -> Result<(), Stop> {
+        let driver = serde_json::to_vec(&self.driver).map_err(|error| Stop::Broken(error.to_string()))?;
+        self.invocation.set(DRIVER.to_owned(), driver)?;
+        self.invocation.flush()
+    }
+
+    fn handles(&self) -> Vec<Handle> {
+        let recording = self.recording.iter().map(|recording| recording.mark);
+        recording.chain([self.message]).chain(self.timer).collect()
+    }
+
+    /// Takes what the server has said since.
+    fn take_what_has_come(&mut self) -> Result<(), Stop> {
+        loop {
+            match self.invocation.look(&self.handles()) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(Stop::Cancelled) => {
+                    self.messages.push_back((Message::Cancel, Source::Server));
+                    continue;
+                }
+                Err(stop) => return Err(stop),
+            }
+            if let Some(recording) = self.recording.take() {
+                match self.invocation.take(recording.mark)? {
+                    Some(_) if recording.since.elapsed() > SLOW => {
+                        let (mark, since) = (self.invocation.mark()?, Instant::now());
+                        self.recording = Some(Recording { mark, since, ..recording });
+                    }
+                    Some(_) => self.recorded(recording.what)?,
+                    None => self.recording = Some(recording),
+                }
+            }
+            if let Some(Value::Success(message)) = self.invocation.take(self.message)? {
+                self.message = self.invocation.signal(MESSAGES)?;
+                self.came += 1;
+                if self.came > self.driver.messages {
+                    match serde_json::from_slice::<Letter>(&message) {
+                        Ok(Letter { message, reply_to }) => {
+                            self.messages.push_back((message, Source::Handler(reply_to)));
+                        }
+                        Err(error) => {
+                            let message = format!("a message to run `{}` cannot be read: {error}", self.invocation.key);
+                            return Err(Stop::Broken(message));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the next of what the engine has recorded to the server, one at a time.
+    fn record_next(&mut self) -> Result<(), Stop> {
+        while self.recording.is_none()
+            && let Some(op) = self.queue.pop_front()
+        {
+            let broken = |error: serde_json::Error| Stop::Broken(format!("a record cannot be written: {error}"));
+            let (changes, what): (Changes, Recorded) = match op {
+                Op::Create(new, reply) => {
+                    (self.object.create(&new, &self.input).map_err(broken)?, Recorded::Create(new, reply))
+                }
+                Op::Append(batch, reply) => match self.object.append(&batch).map_err(broken)? {
+                    Some(changes) => (changes, Recorded::Append(batch, reply)),
+                    None => {
+                        // If it has been dropped, there is no one to tell.
+                        let _ = reply.send(Appended::Conflict);
+                        continue;
+                    }
+                },
+            };
+            for (key, value) in changes {
+                self.invocation.set(key, value)?;
+            }
+            let mark = self.invocation.mark()?;
+            self.recording = Some(Recording { mark, since: Instant::now(), what });
+        }
+        Ok(())
+    }
+
+    /// The server has recorded something.
+    fn recorded(&mut self, what: Recorded) -> Result<(), Stop> {
+        match what {
+            Recorded::Create(new, reply) => {
+                if let Some(header) = self.object.created(*new, self.input.clone()) {
+                    drop(reply.send(header));
+                }
+            }
+            Recorded::Append(batch, reply) => {
+                let is_taken_over = batch.header.status.is_some_and(|(status, _)| status == RunStatus::Running);
+                if !self.object.appended(batch) {
+                    return Err(Stop::Broken("what was recorded does not fit what this process knows".to_owned()));
+                }
+                let _ = reply.send(Appended::Done);
+                if is_taken_over && self.work.is_none() {
+                    self.is_driven();
+                }
+            }
+        }
+        let waits = self.status().is_some_and(RunStatus::is_suspended);
+        self.rests = waits.then(Instant::now);
+        self.record_next()
+    }
+
+    /// The run waits outside of the memory: the server keeps it until its timer fires, or something comes for it.
+    fn suspend(&mut self) -> Result<Stop, Stop> {
+        if let Some(wake_at) = self.object.header.as_ref().and_then(|header| header.wake_at) {
+            let wake_at = wake_at.max(SystemTime::now() + NAP);
+            self.timer = Some(self.invocation.sleep_until(to_millis(wake_at) + 1)?);
+        }
+        let handles = self.handles();
+        Ok(self.invocation.suspend(&handles))
+    }
+}

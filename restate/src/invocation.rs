@@ -1,0 +1,298 @@
+//! One invocation, as a server of Restate talks to a worker: the state machine is `restate-sdk-shared-core`, and the bytes go over
+//! one stream of HTTP/2.
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use restate_sdk_shared_core::{
+    AwaitResponse, AwaitingOnPolicy, CoreVM, ImplicitCancellationOption, JournalReplay, NonEmptyValue,
+    NotificationHandle, PayloadOptions, RetryPolicy, RunExitResult, Target, TerminalFailure, UnresolvedFuture, VM,
+    VMOptions, Value,
+};
+use serde_json::Value as Json;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::object::to_millis;
+
+pub(crate) type Handle = NotificationHandle;
+
+/// Why an invocation goes no further in this process.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The server resumes it when something has come.
+    Suspended,
+    /// The connection is gone, or another attempt has to be made: why.
+    Broken(String),
+    /// The invocation was cancelled in Restate.
+    Cancelled,
+}
+
+impl From<restate_sdk_shared_core::Error> for Stop {
+    fn from(error: restate_sdk_shared_core::Error) -> Self {
+        if error.is_suspended_error() { Stop::Suspended } else { Stop::Broken(error.to_string()) }
+    }
+}
+
+/// The result of an invocation: JSON, or a status of HTTP with a message.
+pub(crate) type Reply = Result<Json, (u16, String)>;
+
+/// An invocation that has its input.
+pub(crate) struct Invocation {
+    vm: CoreVM,
+    body: Incoming,
+    out: UnboundedSender<Bytes>,
+    pub(crate) id: String,
+    /// The id of the run.
+    pub(crate) key: String,
+    pub(crate) input: Bytes,
+}
+
+/// How a handler treats the journal of its earlier attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replay {
+    /// As Restate's handlers do: each command returns what it has returned before.
+    Commands,
+    /// What has happened is in the state of the object, and the journal says nothing that is not there. A driver of runs
+    /// does not do the same in the same order in each attempt.
+    Nothing,
+}
+
+pub(crate) fn options(replay: Replay) -> VMOptions {
+    VMOptions {
+        journal_replay: match replay {
+            Replay::Commands => JournalReplay::Enabled,
+            Replay::Nothing => JournalReplay::Disabled,
+        },
+        awaiting_on_policy: AwaitingOnPolicy::DontSend,
+        implicit_cancellation: ImplicitCancellationOption::Enabled {
+            cancel_children_calls: true,
+            cancel_children_one_way_calls: false,
+        },
+        ..VMOptions::default()
+    }
+}
+
+impl Invocation {
+    pub(crate) async fn begin(mut vm: CoreVM, mut body: Incoming, out: UnboundedSender<Bytes>) -> Result<Self, Stop> {
+        while !vm.is_ready_to_execute()? {
+            read(&mut vm, &mut body).await?;
+        }
+        let input = vm.sys_input()?;
+        Ok(Invocation { vm, body, out, id: input.invocation_id, key: input.key, input: input.input })
+    }
+
+    /// Waits for the server to say something.
+    pub(crate) async fn read(&mut self) -> Result<(), Stop> {
+        read(&mut self.vm, &mut self.body).await
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Stop> {
+        let bytes = self.vm.take_output();
+        if !bytes.is_empty() && self.out.send(bytes).is_err() {
+            return Err(Stop::Broken("the server has closed the connection".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether one of these is there, of what was read.
+    pub(crate) fn look(&mut self, handles: &[Handle]) -> Result<bool, Stop> {
+        loop {
+            let all = handles.iter().map(|handle| UnresolvedFuture::Single(*handle)).collect();
+            let response = match self.vm.do_await(UnresolvedFuture::FirstCompleted(all)) {
+                Err(error) => {
+                    // What it says of a suspension has to reach the server.
+                    self.flush()?;
+                    return Err(error.into());
+                }
+                Ok(response) => response,
+            };
+            match response {
+                AwaitResponse::AnyCompleted => return Ok(true),
+                AwaitResponse::ExecuteRun(handle) => {
+                    let done = RunExitResult::Success(Bytes::new());
+                    self.vm.propose_run_completion(handle, done, RetryPolicy::Infinite)?;
+                }
+                AwaitResponse::WaitingExternalProgress { .. } | AwaitResponse::EphemeralNotificationReady(_) => {
+                    self.flush()?;
+                    return Ok(false);
+                }
+                AwaitResponse::CancelSignalReceived => return Err(Stop::Cancelled),
+            }
+        }
+    }
+
+    pub(crate) fn take(&mut self, handle: Handle) -> Result<Option<Value>, Stop> {
+        if !self.vm.is_completed(handle) {
+            return Ok(None);
+        }
+        Ok(self.vm.take_notification(handle)?)
+    }
+
+    async fn wait(&mut self, handle: Handle) -> Result<Value, Stop> {
+        loop {
+            if self.look(&[handle])?
+                && let Some(value) = self.take(handle)?
+            {
+                return Ok(value);
+            }
+            self.read().await?;
+        }
+    }
+
+    /// One value of the object.
+    pub(crate) async fn get(&mut self, key: &str) -> Result<Option<Bytes>, Stop> {
+        let handle = self.vm.sys_state_get(key.to_owned(), None, PayloadOptions::default())?;
+        Ok(match self.wait(handle).await? {
+            Value::Success(value) => Some(value),
+            _ => None,
+        })
+    }
+
+    /// The value with the last of the keys that begin with this.
+    pub(crate) async fn last(&mut self, prefix: &str) -> Result<Option<(String, Bytes)>, Stop> {
+        let handle = self.vm.sys_state_get_keys(None)?;
+        let Value::StateKeys(keys) = self.wait(handle).await? else { return Ok(None) };
+        let Some(key) = keys.into_iter().filter(|key| key.starts_with(prefix)).max() else { return Ok(None) };
+        Ok(self.get(&key).await?.map(|value| (key, value)))
+    }
+
+    /// All values of the object, in the order of their keys.
+    pub(crate) async fn state(&mut self) -> Result<Vec<(String, Bytes)>, Stop> {
+        let handle = self.vm.sys_state_get_keys(None)?;
+        let Value::StateKeys(mut keys) = self.wait(handle).await? else { return Ok(Vec::new()) };
+        keys.sort();
+        // All are asked for before the first is waited for.
+        let mut asked = Vec::with_capacity(keys.len());
+        for key in keys {
+            asked.push((self.vm.sys_state_get(key.clone(), None, PayloadOptions::default())?, key));
+        }
+        let mut state = Vec::with_capacity(asked.len());
+        for (handle, key) in asked {
+            if let Value::Success(value) = self.wait(handle).await? {
+                state.push((key, value));
+            }
+        }
+        Ok(state)
+    }
+
+    pub(crate) fn set(&mut self, key: String, value: Vec<u8>) -> Result<(), Stop> {
+        Ok(self.vm.sys_state_set(key, value.into(), None, PayloadOptions::default())?)
+    }
+
+    pub(crate) fn clear_all(&mut self) -> Result<(), Stop> {
+        Ok(self.vm.sys_state_clear_all(None)?)
+    }
+
+    /// Something that is done as soon as the server has recorded all that was said before it.
+    pub(crate) fn mark(&mut self) -> Result<Handle, Stop> {
+        Ok(self.vm.sys_run("append".to_owned())?.handle)
+    }
+
+    /// The next signal of this name: each is taken once, in the order in which they came.
+    pub(crate) fn signal(&mut self, name: &str) -> Result<Handle, Stop> {
+        Ok(self.vm.create_signal_handle(name.to_owned())?)
+    }
+
+    pub(crate) fn send_signal(&mut self, invocation: String, name: &str, value: &Json) -> Result<(), Stop> {
+        let value = NonEmptyValue::Success(value.to_string().into());
+        Ok(self.vm.sys_complete_signal(invocation, name.to_owned(), value)?)
+    }
+
+    /// A time of the server, in milliseconds since 1970.
+    pub(crate) fn sleep_until(&mut self, millis: u64) -> Result<Handle, Stop> {
+        Ok(self.vm.sys_sleep(String::new(), std::time::Duration::from_millis(millis), None)?)
+    }
+
+    pub(crate) fn sleep_for(&mut self, time: std::time::Duration) -> Result<Handle, Stop> {
+        self.sleep_until(to_millis(std::time::SystemTime::now() + time))
+    }
+
+    /// The value of a signal; `None` if a timer fires first.
+    pub(crate) async fn wait_for(&mut self, signal: Handle, timer: Handle) -> Result<Option<Bytes>, Stop> {
+        loop {
+            if self.look(&[signal, timer])? {
+                if let Some(value) = self.take(signal)? {
+                    return Ok(match value {
+                        Value::Success(value) => Some(value),
+                        _ => None,
+                    });
+                }
+                if self.take(timer)?.is_some() {
+                    return Ok(None);
+                }
+            }
+            self.read().await?;
+        }
+    }
+
+    /// Has a handler of an object called, at once or later, and does not wait for it.
+    pub(crate) fn send(
+        &mut self,
+        service: String,
+        key: String,
+        handler: &str,
+        input: &Json,
+        at: Option<u64>,
+    ) -> Result<(), Stop> {
+        let target = Target {
+            service,
+            handler: handler.to_owned(),
+            key: Some(key),
+            idempotency_key: None,
+            scope: None,
+            limit_key: None,
+            headers: Vec::new(),
+        };
+        let at = at.map(std::time::Duration::from_millis);
+        self.vm.sys_send(target, input.to_string().into(), at, None, PayloadOptions::default())?;
+        Ok(())
+    }
+
+    /// Ends the invocation.
+    pub(crate) fn end(&mut self, output: Reply) -> Result<(), Stop> {
+        let value = match output {
+            Ok(json) => NonEmptyValue::Success(json.to_string().into()),
+            Err((code, message)) => NonEmptyValue::Failure(TerminalFailure { code, message, metadata: Vec::new() }),
+        };
+        self.vm.sys_write_output(value, PayloadOptions::default())?;
+        self.vm.sys_end()?;
+        self.flush()
+    }
+
+    /// Nothing is to be done before one of these comes: the server may send that to any worker. Returns an error in any
+    /// case, which is [`Stop::Suspended`] if the server knows of it.
+    pub(crate) fn suspend(&mut self, handles: &[Handle]) -> Stop {
+        self.vm.notify_input_closed();
+        match self.look(handles) {
+            Err(stop) => stop,
+            Ok(_) => Stop::Broken("something has come for a run that was about to be suspended".to_owned()),
+        }
+    }
+
+    /// Has the server try again, here or elsewhere.
+    pub(crate) fn fail(&mut self, message: String) {
+        self.vm.notify_error(restate_sdk_shared_core::Error::new(500u16, message), None);
+        // If the server is gone, it tries again anyway.
+        drop(self.flush());
+    }
+
+    /// Reads until the server closes its side: it is the one that ends a stream.
+    pub(crate) async fn drain(self) {
+        let Invocation { mut body, out, .. } = self;
+        drop(out);
+        while let Some(Ok(_)) = body.frame().await {}
+    }
+}
+
+async fn read(vm: &mut CoreVM, body: &mut Incoming) -> Result<(), Stop> {
+    match body.frame().await {
+        Some(Ok(frame)) => {
+            if let Ok(data) = frame.into_data() {
+                vm.notify_input(data);
+            }
+            Ok(())
+        }
+        Some(Err(error)) => Err(Stop::Broken(format!("the connection to the server is gone: {error}"))),
+        None => Err(Stop::Broken("the server has closed the stream".to_owned())),
+    }
+}

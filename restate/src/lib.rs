@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod admin;
+mod client;
+mod drive;
+mod error;
+mod handlers;
+mod http_client;
+mod identity;
+mod invocation;
+mod manifest;
+mod message;
+mod object;
+mod run_store;
+mod worker;
+
+pub use admin::{Admin, ListRuns};
+pub use client::{Client, RunHandle, RunProgress};
+pub use error::{ClientError, WorkerError};
+pub use worker::{Worker, WorkerBuilder};

@@ -1,0 +1,205 @@
+//! Servers of Restate.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use graphweft_restate::{Admin, Client};
+
+use crate::{free_port, leave_id};
+
+/// How a cluster is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// How many servers there are.
+    pub servers: usize,
+    /// After how many seconds without a sign a server gives a connection to a worker up; `None`: as it is by default.
+    pub keep_alive: Option<u64>,
+}
+
+/// Servers on loopback, in a directory of their own. They are killed, each by its own id, when this is dropped.
+#[derive(Debug)]
+pub struct Cluster {
+    bin: PathBuf,
+    folder: tempfile::TempDir,
+    servers: Vec<Server>,
+}
+
+#[derive(Debug)]
+struct Server {
+    ingress: u16,
+    admin: u16,
+    process: Option<Child>,
+}
+
+impl Cluster {
+    /// Starts servers, and waits until they are ready.
+    ///
+    /// # Panics
+    /// If they do not start.
+    pub async fn start(shape: Shape) -> Self {
+        let bin = PathBuf::from(std::env::var_os("GRAPHWEFT_RESTATE_BIN").expect("`with_server.sh` sets it"));
+        let folder = tempfile::tempdir().expect("a directory");
+        let nodes: Vec<u16> = (0..shape.servers).map(|_| free_port()).collect();
+        let mut cluster = Cluster { bin, folder, servers: Vec::new() };
+        for (at, node) in nodes.iter().enumerate() {
+            let server = Server { ingress: free_port(), admin: free_port(), process: None };
+            let config = config(at, *node, &server, &nodes, shape);
+            std::fs::write(cluster.path(&format!("{at}.toml")), config).expect("the directory can be written to");
+            cluster.servers.push(server);
+            cluster.run(at);
+        }
+        if shape.servers > 1 {
+            let provision = || {
+                let address = format!("http://127.0.0.1:{}", nodes[0]);
+                let mut command = Command::new(cluster.bin.join("restatectl"));
+                command.args(["--address", &address, "provision", "--yes", "--replication", "2"]);
+                let output = command.output().expect("restatectl is there");
+                let said = [output.stdout, output.stderr].concat();
+                output.status.success() && !String::from_utf8_lossy(&said).to_lowercase().contains("error")
+            };
+            until("the cluster is provisioned", || async { provision() }).await;
+        }
+        for server in &cluster.servers {
+            until("a server is ready", || is_healthy(server.admin)).await;
+        }
+        cluster
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The directory of the cluster, for what belongs to it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn run(&mut self, at: usize) {
+        let log = File::options().create(true).append(true).open(self.path(&format!("{at}.log"))).expect("a log");
+        let mut command = Command::new(self.bin.join("restate-server"));
+        command.arg("--no-logo").arg("--config-file").arg(self.path(&format!("{at}.toml")));
+        command.arg("--base-dir").arg(self.path(&format!("data-{at}")));
+        command.env("RESTATE_DISABLE_TELEMETRY", "true").env("RUST_LOG", "warn").env("DO_NOT_TRACK", "1");
+        command.stdin(Stdio::null()).stdout(log.try_clone().expect("a log")).stderr(log);
+        let process = command.spawn().expect("the server starts");
+        leave_id(&process);
+        self.servers[at].process = Some(process);
+    }
+
+    /// Kills a server with SIGKILL and starts it again.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn crash(&mut self, at: usize) {
+        self.end(at);
+        self.run(at);
+    }
+
+    fn end(&mut self, at: usize) {
+        if let Some(mut process) = self.servers[at].process.take() {
+            process.kill().expect("it is ours");
+            process.wait().expect("it ends");
+        }
+    }
+
+    /// How many servers there are.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// For starting and finding runs.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        let addresses: Vec<_> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.ingress)).collect();
+        Client::connect(&addresses)
+    }
+
+    /// For registering workers.
+    #[must_use]
+    pub fn admin(&self) -> Admin {
+        let addresses: Vec<_> = self.servers.iter().map(|server| format!("127.0.0.1:{}", server.admin)).collect();
+        Admin::connect(&addresses)
+    }
+
+    /// What the first server says to a query in SQL, as JSON.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    pub async fn query(&self, sql: &str) -> String {
+        let body = format!("{{\"query\":\"{sql}\"}}");
+        let request = format!(
+            "POST /query HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept: application/json\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        http(self.servers[0].admin, &request).await.expect("the server answers")
+    }
+
+    /// What the servers have logged, for a test that fails.
+    #[must_use]
+    pub fn logs(&self) -> String {
+        let logs =
+            (0..self.size()).map(|at| std::fs::read_to_string(self.path(&format!("{at}.log"))).unwrap_or_default());
+        logs.collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for at in 0..self.size() {
+            self.end(at);
+        }
+    }
+}
+
+fn config(at: usize, node: u16, server: &Server, nodes: &[u16], shape: Shape) -> String {
+    let Server { ingress, admin, .. } = server;
+    let mut config = format!(
+        "cluster-name = \"graphweft\"\nnode-name = \"n{at}\"\nlisten-mode = \"tcp\"\ndisable-telemetry = true\n\
+         bind-ip = \"127.0.0.1\"\nbind-port = {node}\nadvertised-host = \"127.0.0.1\"\ndefault-num-partitions = 4\n"
+    );
+    if nodes.len() > 1 {
+        let addresses: Vec<_> = nodes.iter().map(|node| format!("\"http://127.0.0.1:{node}\"")).collect();
+        config.push_str("auto-provision = false\ndefault-replication = 2\n");
+        config.push_str(&format!("[metadata-client]\ntype = \"replicated\"\naddresses = [{}]\n", addresses.join(", ")));
+        config.push_str("[bifrost]\ndefault-provider = \"replicated\"\n");
+    }
+    config
+        .push_str(&format!("[admin]\ndisable-web-ui = true\nbind-port = {admin}\n[ingress]\nbind-port = {ingress}\n"));
+    if let Some(seconds) = shape.keep_alive {
+        config.push_str(&format!(
+            "[worker.invoker]\nhttp2-keep-alive-interval = \"{seconds}s\"\nhttp2-keep-alive-timeout = \"{seconds}s\"\n"
+        ));
+    }
+    config
+}
+
+async fn is_healthy(admin: u16) -> bool {
+    let request = "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    http(admin, request).await.is_ok_and(|response| response.starts_with("HTTP/1.1 200"))
+}
+
+async fn http(port: u16, request: &str) -> std::io::Result<String> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let mut response = String::new();
+    stream.write_all(request.as_bytes()).await?;
+    stream.read_to_string(&mut response).await?;
+    Ok(response)
+}
+
+/// Waits until something is the case.
+///
+/// # Panics
+/// If that takes a minute.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut is: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while !is().await {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

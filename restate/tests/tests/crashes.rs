@@ -1,0 +1,104 @@
+//! Workers are killed and stopped, and servers crash, while runs are driven. What they record is held against a ledger outside.
+
+use std::time::{Duration, Instant};
+
+use graphweft::prelude::*;
+use graphweft_restate::Client;
+use graphweft_restate_tests::cluster::{Cluster, Shape, until};
+use graphweft_restate_tests::dice::Dice;
+use graphweft_restate_tests::judge::Judge;
+use graphweft_restate_tests::workers::Workers;
+use graphweft_restate_tests::workflows::{approval, batch, of_batch};
+
+const WORKERS: usize = 3;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// Starts a run of each workflow, answers what it asks, and waits for both ends.
+async fn person(client: Client, n: u64, waits: Duration) {
+    let batch = client.start::<batch>(n, format!("batch-{n}")).await.expect("a server answers");
+    let approval = client.start::<approval>(n, format!("approval-{n}")).await.expect("a server answers");
+    while let Outcome::Waiting(questions) = approval.outcome().await.expect("a server answers") {
+        tokio::time::sleep(waits).await;
+        // A server that has died may have passed it on: then nothing is open any more.
+        drop(approval.answer(&questions[0].id, 10u64).await);
+    }
+    assert_eq!(approval.outcome().await.expect("a server answers"), Outcome::Completed(n + 13));
+    assert_eq!(batch.outcome().await.expect("a server answers"), Outcome::Completed(of_batch(n)));
+}
+
+async fn chaos(servers: usize) {
+    let seed = setting("GRAPHWEFT_SEED", 1);
+    let faults = setting("GRAPHWEFT_CRASHES", 12);
+    let mut dice = Dice(seed);
+    let mut cluster = Cluster::start(Shape { servers, keep_alive: Some(1) }).await;
+    let ledger = cluster.folder().join("ledger");
+    let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &ledger, WORKERS).await;
+    let (admin, client) = (cluster.admin(), cluster.client());
+    until("the workers are there", || async { admin.register(&workers.address()).await.is_ok() }).await;
+
+    let begun = Instant::now();
+    let (mut killed, mut stopped, mut crashed, mut runs) = (0, 0, 0, 0);
+    let mut people = tokio::task::JoinSet::new();
+    while killed + stopped + crashed < faults {
+        for _ in 0..3 {
+            people.spawn(person(client.clone(), runs, Duration::from_millis(dice.below(3_000))));
+            runs += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(200 + dice.below(600))).await;
+        let at = usize::try_from(dice.below(WORKERS as u64)).expect("a few");
+        match dice.below(6) {
+            0..3 => {
+                killed += 1;
+                workers.crash(at);
+            }
+            3 | 4 => {
+                stopped += 1;
+                workers.signal(at, "STOP");
+                tokio::time::sleep(Duration::from_secs(4)).await;
+                workers.signal(at, "CONT");
+            }
+            _ => {
+                crashed += 1;
+                cluster.crash(usize::try_from(dice.below(servers as u64)).expect("a few"));
+            }
+        }
+    }
+    let all = async {
+        while let Some(person) = people.join_next().await {
+            person.expect("all outputs are right");
+        }
+    };
+    if tokio::time::timeout(Duration::from_secs(120), all).await.is_err() {
+        let left = cluster
+            .query("select target, status, retry_count, last_failure from sys_invocation where status <> 'completed'")
+            .await;
+        panic!("runs are left after two minutes; seed {seed}: {left}");
+    }
+    let took = begun.elapsed();
+    let mut judge = Judge::of(workers.ledger());
+    for n in 0..runs {
+        judge.compare(&client.run::<batch>(format!("batch-{n}"))).await;
+        judge.compare(&client.run::<approval>(format!("approval-{n}"))).await;
+    }
+    assert!(judge.judged > 10 * runs, "the ledger knows the paths");
+    println!(
+        "{servers} server(s), seed {seed}: {} runs, {killed} workers killed, {stopped} stopped, {crashed} servers crashed, \
+         {} records compared, {} nodes ended twice, {took:?}",
+        2 * runs,
+        judge.judged,
+        judge.twice
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_recorded_node_begins_again_whatever_crashes_around_one_server() {
+    chaos(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_recorded_node_begins_again_whatever_crashes_of_three_servers() {
+    chaos(3).await;
+}

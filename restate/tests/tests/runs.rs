@@ -1,0 +1,368 @@
+//! Runs on one server, with workers that are killed, and with workers of this process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use graphweft::Workflow;
+use graphweft::prelude::*;
+use graphweft_restate::{Admin, Client, ClientError, ListRuns, RunHandle, Worker, WorkerBuilder};
+use graphweft_restate_tests::cluster::{Cluster, Shape, until};
+use graphweft_restate_tests::judge::Judge;
+use graphweft_restate_tests::workers::Workers;
+use graphweft_restate_tests::workflows::{batch, of_batch};
+
+const ONE: Shape = Shape { servers: 1, keep_alive: None };
+
+/// A worker of this process, until it is dropped.
+struct Here(u16, tokio::task::JoinHandle<()>);
+
+impl Here {
+    async fn serve(worker: WorkerBuilder) -> Self {
+        Here::serve_at(worker, 0).await
+    }
+
+    async fn serve_at(worker: WorkerBuilder, port: u16) -> Self {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let worker = worker.build().unwrap();
+        Here(port, tokio::spawn(async move { worker.serve(listener).await.unwrap() }))
+    }
+
+    async fn register(&self, admin: &Admin) {
+        admin.register(&format!("http://127.0.0.1:{}", self.0)).await.unwrap();
+    }
+
+    async fn stop(self) -> u16 {
+        self.1.abort();
+        let port = self.0;
+        let mut this = self;
+        drop((&mut this.1).await);
+        port
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.1.abort();
+    }
+}
+
+/// A server with a worker of this process.
+async fn with(worker: WorkerBuilder) -> (Cluster, Here, Client) {
+    let cluster = Cluster::start(ONE).await;
+    let here = Here::serve(worker).await;
+    here.register(&cluster.admin()).await;
+    let client = cluster.client();
+    (cluster, here, client)
+}
+
+/// Waits until the invocations of a run are as Restate says, such as `suspended`.
+async fn until_invocation_is<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>, status: &str) {
+    let sql = format!(
+        "select status from sys_invocation where target_service_key = '{}' and target_handler_name = 'run'",
+        run.id()
+    );
+    let wanted = format!("\"status\":\"{status}\"");
+    until(status, || async { cluster.query(&sql).await.contains(&wanted) }).await;
+}
+
+async fn questions<W: Workflow>(run: &RunHandle<W>) -> Vec<graphweft::Question> {
+    match run.outcome().await.unwrap() {
+        Outcome::Waiting(questions) => questions,
+        _ => panic!("it waits"),
+    }
+}
+
+fn status_of<T: std::fmt::Debug>(refused: Result<T, ClientError>) -> u16 {
+    match refused.unwrap_err() {
+        ClientError::Refused { status, .. } => status,
+        ClientError::NotFound { .. } => 404,
+        error => panic!("{error}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_worker_is_killed_is_taken_over_and_nothing_recorded_begins_again() {
+    let cluster = Cluster::start(ONE).await;
+    let ledger = cluster.folder().join("ledger");
+    let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &ledger, 1).await;
+    let (admin, client) = (cluster.admin(), cluster.client());
+    until("the worker is there", || async { admin.register(&workers.address()).await.is_ok() }).await;
+
+    let run = client.start::<batch>(5, "killed").await.unwrap();
+    let has_ended = || async { std::fs::read_to_string(&ledger).is_ok_and(|ledger| ledger.contains("end")) };
+    until("a node has ended", has_ended).await;
+    workers.crash(0);
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(of_batch(5)));
+
+    let mut judge = Judge::of(&ledger);
+    judge.compare(&run).await;
+    assert!(judge.judged > 8, "the ledger knows the paths");
+    let events = run.events_from(0).await.unwrap();
+    assert!(events.iter().any(|event| matches!(event.kind, EventKind::RunResumed { .. })), "it was taken over");
+}
+
+#[node]
+async fn review(text: String, ctx: &Context) -> String {
+    if ctx.ask("approve", "Ship it?").await { text } else { "nothing".into() }
+}
+workflow! {
+    /// Waits for a person.
+    pub publish(String) -> String { START => review; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_is_suspended_and_resumed_by_an_answer() {
+    let (cluster, _here, client) = with(Worker::builder().register::<publish>().resident(Duration::ZERO)).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    let asked = questions(&run).await;
+    assert_eq!((&*asked[0].name, &*asked[0].prompt), ("approve", "Ship it?"));
+    until_invocation_is(&cluster, &run, "suspended").await;
+
+    assert_eq!(status_of(run.answer("approve", "perhaps").await), 422);
+    assert_eq!(status_of(run.answer("reject", true).await), 409);
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+    assert_eq!(status_of(run.answer("approve", true).await), 409);
+    let kinds: Vec<_> = run.events_from(0).await.unwrap().iter().map(|event| event.kind.name().to_owned()).collect();
+    assert_eq!(kinds.iter().filter(|kind| *kind == "answered").count(), 1, "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "node_started").count(), 1, "{kinds:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_in_memory_takes_an_answer_without_being_resumed() {
+    let worker = Worker::builder().register::<publish>().resident(Duration::from_secs(600));
+    let (_cluster, _here, client) = with(worker).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    let asked = questions(&run).await;
+    run.answer(&asked[0].id, false).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("nothing".into()));
+    let events = run.events_from(0).await.unwrap();
+    assert!(!events.iter().any(|event| matches!(event.kind, EventKind::RunResumed { .. })), "{events:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_start_gives_the_same_run_and_another_input_is_refused() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<publish>()).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    assert_eq!(status_of(client.start::<publish>("a song".into(), "poem").await), 409);
+    let started = run.events_from(0).await.unwrap();
+    assert_eq!(started[0].kind.name(), "run_started");
+    assert_eq!(client.run::<publish>("song").status().await.unwrap(), None);
+    assert_eq!(status_of(client.run::<publish>("song").events_from(0).await), 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_run_is_cancelled() {
+    let (cluster, _here, client) = with(Worker::builder().register::<publish>().resident(Duration::ZERO)).await;
+    let run = client.start::<publish>("a poem".into(), "poem/1 of 2").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "suspended").await;
+    run.cancel().await.unwrap();
+    until("it has ended", || async { run.status().await.unwrap().unwrap().status == RunStatus::Cancelled }).await;
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
+    run.cancel().await.unwrap();
+}
+
+#[node]
+async fn nap(n: u32, ctx: &Context) -> u32 {
+    ctx.sleep(Duration::from_millis(1_500)).await;
+    n + 1
+}
+workflow! {
+    /// Sleeps.
+    pub naps(u32) -> u32 { START => nap; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_sleeps_is_suspended_and_woken_by_the_server() {
+    let (cluster, _here, client) = with(Worker::builder().register::<naps>().resident(Duration::ZERO)).await;
+    let run = client.start::<naps>(1, "nap").await.unwrap();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    assert_eq!(run.status().await.unwrap().unwrap().status, RunStatus::Sleeping);
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(2));
+}
+
+const PAID: Signal<u32> = Signal::new("paid");
+
+#[node]
+async fn collect(n: u32, ctx: &Context) -> u32 {
+    n + ctx.wait(PAID).await + ctx.wait(PAID).await
+}
+workflow! {
+    /// Waits for two payments.
+    pub collects(u32) -> u32 { START => collect; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_reach_a_suspended_run_in_their_order_and_one_with_an_id_once() {
+    let (cluster, _here, client) = with(Worker::builder().register::<collects>().resident(Duration::ZERO)).await;
+    let run = client.start::<collects>(1, "order").await.unwrap();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    for (id, cents) in [("first", 10), ("first", 10), ("second", 200)] {
+        run.signal(PAID, id, cents).await.unwrap();
+    }
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(211));
+}
+
+struct Bank {
+    is_up: AtomicBool,
+    reserved: AtomicU32,
+}
+
+#[node]
+async fn reserve(seat: u32, #[resource] bank: &Arc<Bank>) -> u32 {
+    bank.reserved.fetch_add(1, Ordering::SeqCst);
+    seat
+}
+#[node]
+async fn charge(seat: u32, #[resource] bank: &Arc<Bank>) -> Result<String, String> {
+    if bank.is_up.load(Ordering::SeqCst) { Ok(format!("seat {seat} is paid")) } else { Err("no connection".into()) }
+}
+workflow! {
+    /// Fails while the bank is down.
+    pub book(u32) -> String { START => reserve => charge; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_run_is_found_retried_and_forgotten() {
+    let bank = Arc::new(Bank { is_up: AtomicBool::new(false), reserved: AtomicU32::new(0) });
+    let worker = Worker::builder().register::<book>().resource(Arc::clone(&bank)).max_concurrency(4);
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<book>(12, "seat-12").await.unwrap();
+    assert!(
+        matches!(run.outcome().await.unwrap(), Outcome::Failed(failure) if failure.cause.to_string() == "no connection")
+    );
+    assert_eq!(status_of(client.run::<book>("seat-13").retry().await), 404);
+
+    let admin = cluster.admin();
+    let failed = admin.list(ListRuns::of("book").status(RunStatus::Failed).id_prefix("seat")).await.unwrap();
+    assert_eq!(failed.iter().map(|header| &*header.id).collect::<Vec<_>>(), ["seat-12"]);
+
+    bank.is_up.store(true, Ordering::SeqCst);
+    run.retry().await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("seat 12 is paid".into()));
+    assert_eq!(bank.reserved.load(Ordering::SeqCst), 1);
+    assert_eq!(status_of(run.retry().await), 409);
+
+    run.forget().await.unwrap();
+    assert!(admin.list(ListRuns::of("book")).await.unwrap().is_empty());
+    assert_eq!(run.status().await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_run_is_kept_as_long_as_the_worker_says_and_one_that_waits_is_not_forgotten() {
+    let worker = Worker::builder().register::<naps>().register::<publish>().retention(Duration::from_millis(300));
+    let (_cluster, _here, client) = with(worker).await;
+    let waits = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    questions(&waits).await;
+    // It gets its turn when the run has ended.
+    let run = client.start::<naps>(1, "nap").await.unwrap();
+    until("the run is there", || async { run.status().await.unwrap().is_some() }).await;
+    until("the run is gone", || async { run.status().await.unwrap().is_none() }).await;
+    assert!(waits.status().await.unwrap().is_some());
+}
+
+mod before {
+    use graphweft::prelude::*;
+
+    #[node]
+    pub(crate) async fn review(text: String, ctx: &Context) -> String {
+        if ctx.ask("approve", "Ship it?").await { text } else { "nothing".into() }
+    }
+    workflow! {
+        /// As it was.
+        pub changing(String) -> String { START => review; }
+    }
+}
+
+mod after {
+    use graphweft::prelude::*;
+
+    use super::before::review;
+
+    #[node]
+    async fn sign(text: String) -> String {
+        format!("{text}, signed")
+    }
+    workflow! {
+        /// As it is now: with another node behind the one that waits.
+        pub changing(String) -> String { START => review => sign; }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_goes_on_under_a_new_program() {
+    let old = Worker::builder().register::<before::changing>().resident(Duration::ZERO);
+    let (cluster, here, client) = with(old).await;
+    let run = client.start::<before::changing>("a poem".into(), "poem").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "suspended").await;
+
+    let port = here.stop().await;
+    let here = Here::serve_at(Worker::builder().register::<after::changing>(), port).await;
+    here.register(&cluster.admin()).await;
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem, signed".into()));
+    let events = run.events_from(0).await.unwrap();
+    assert!(events.iter().any(|event| matches!(event.kind, EventKind::GraphChanged { .. })), "{events:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_that_the_workflow_does_not_take_is_reported() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
+    // A program of another version.
+    mod other {
+        use graphweft::prelude::*;
+        #[node]
+        async fn nap(text: String) -> u32 {
+            u32::try_from(text.len()).unwrap_or_default()
+        }
+        workflow! {
+            /// Takes a text.
+            pub naps(String) -> u32 { START => nap; }
+        }
+    }
+    let run = client.start::<other::naps>("much".into(), "nap").await.unwrap();
+    let refused = run.outcome().await;
+    assert!(
+        matches!(&refused, Err(ClientError::Refused { status: 400, message }) if message.contains("naps")),
+        "{refused:?}"
+    );
+}
+
+#[node]
+async fn starts(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.start::<naps>(n).await.map(|_| n).map_err(|error| error.to_string())
+}
+workflow! {
+    /// Starts another run.
+    pub parent(u32) -> u32 { START => starts; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_starts_another_run_gets_an_error_that_says_why_it_cannot() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<parent>().register::<naps>()).await;
+    let run = client.start::<parent>(1, "parent").await.unwrap();
+    let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it cannot start another one") };
+    assert!(failure.cause.to_string().contains("starting another run is not possible"), "{failure:?}");
+}
+
+#[node]
+async fn again(n: u32, ctx: &Context) -> u32 {
+    ctx.start_over::<endless>(n + 1).await
+}
+workflow! {
+    /// Has no end.
+    pub endless(u32) -> u32 { START => again; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_starts_over_fails_and_says_why() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<endless>()).await;
+    let run = client.start::<endless>(1, "endless").await.unwrap();
+    let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it cannot start over") };
+    assert!(failure.cause.to_string().contains("starting over is not possible"), "{failure:?}");
+}

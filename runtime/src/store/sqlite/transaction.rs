@@ -1,0 +1,273 @@
+//! Steps and starts in transactions of the program, in the file of the store.
+//!
+//! SQLite has one writer. The closure of a step is executed on the thread that writes, in a transaction that nothing else goes
+//! into, and the thread waits until the record of the step comes: the run appends nothing else meanwhile.
+//!
+//! ```text
+//!   step                               thread
+//!    │ ── closure ──────────────────────> BEGIN IMMEDIATE, SAVEPOINT, closure
+//!    │ <───────────────── its output ──── │ waits, for the time of a busy file
+//!    │ ── records of the run ───────────> │ adds them, COMMIT
+//!    │ <───────────────────────── done ── │
+//! ```
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::queue::Job;
+use super::runs::{self, EncodedAppend};
+use super::trouble::Trouble;
+use super::write_transaction::{Journals, WriteTransaction};
+use super::{Handle, SqliteStore, records};
+use crate::store::{
+    Append, Appended, Created, InTransaction, NewRun, Record, StoreError, StoreTransaction, Transactional,
+};
+
+impl Transactional for SqliteStore {
+    const IS_EXCLUSIVE: bool = true;
+}
+
+/// What the closure of a step came to; an error if it panicked.
+type Ended<T, E> = thread::Result<Result<T, E>>;
+
+/// What the step hears: how its closure ended, and why the transaction was undone otherwise.
+enum Told<T, E> {
+    Ended(Ended<T, E>),
+    Undone(String),
+}
+
+/// Records for the transaction that waits for them.
+struct Request {
+    batch: EncodedAppend,
+    answer: oneshot::Sender<Result<Appended, StoreError>>,
+}
+
+/// A closure, whatever it returns.
+trait Closure: Send {
+    /// Executes it. Returns whether what it has written may be committed.
+    fn execute(&mut self, connection: &Connection) -> bool;
+
+    /// Tells the step: how it ended, or why what it has written is undone.
+    fn tell(&mut self, undone: Option<String>);
+}
+
+struct OfStep<F, T, E> {
+    work: F,
+    ended: Option<Ended<T, E>>,
+    told: Option<oneshot::Sender<Told<T, E>>>,
+}
+
+impl<F, T, E> Closure for OfStep<F, T, E>
+where
+    F: FnMut(&Connection) -> Result<T, E> + Send,
+    T: Send,
+    E: Send,
+{
+    fn execute(&mut self, connection: &Connection) -> bool {
+        let ended = catch_unwind(AssertUnwindSafe(|| (self.work)(connection)));
+        let is_written = matches!(ended, Ok(Ok(_)));
+        self.ended = Some(ended);
+        is_written
+    }
+
+    fn tell(&mut self, undone: Option<String>) {
+        let told = match (undone, self.ended.take()) {
+            (None, Some(ended)) => Told::Ended(ended),
+            (Some(message), _) => Told::Undone(message),
+            (None, None) => return,
+        };
+        if let Some(step) = self.told.take() {
+            // It may be gone.
+            drop(step.send(told));
+        }
+    }
+}
+
+/// The transaction of a step.
+struct Session {
+    closure: Box<dyn Closure>,
+    requests: mpsc::Receiver<Request>,
+    /// How long the thread waits for the records.
+    patience: Duration,
+    /// Waits for the commit.
+    answer: Option<oneshot::Sender<Result<Appended, StoreError>>>,
+}
+
+impl Session {
+    /// Undoes what the closure has written.
+    fn undo(transaction: &Connection) -> Result<(), Trouble> {
+        Ok(transaction.execute_batch("ROLLBACK TO graphweft_step; RELEASE graphweft_step")?)
+    }
+}
+
+impl Job for Session {
+    fn is_alone(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble> {
+        transaction.execute_batch("SAVEPOINT graphweft_step")?;
+        let is_written = self.closure.execute(transaction);
+        if transaction.is_autocommit() {
+            self.closure.tell(Some(
+                "the closure of a transaction has ended it by a statement of its own, and what it has written may be committed; leave \
+                 `COMMIT` and `ROLLBACK` to the step: an error rolls back"
+                    .to_owned(),
+            ));
+            // The one that the thread ends.
+            return Ok(transaction.execute_batch("BEGIN IMMEDIATE")?);
+        }
+        if !is_written {
+            Session::undo(transaction)?;
+            self.closure.tell(None);
+            return Ok(());
+        }
+        self.closure.tell(None);
+        while let Ok(Request { batch, answer }) = self.requests.recv_timeout(self.patience) {
+            match runs::append(transaction, &batch) {
+                Ok(Appended::Done) => {
+                    self.answer = Some(answer);
+                    return Ok(transaction.execute_batch("RELEASE graphweft_step")?);
+                }
+                // The run is no longer waited for.
+                Ok(conflict) => drop(answer.send(Ok(conflict))),
+                Err(trouble) => {
+                    self.answer = Some(answer);
+                    return Err(trouble);
+                }
+            }
+        }
+        Session::undo(transaction)
+    }
+
+    fn answer(mut self: Box<Self>, committed: Result<(), StoreError>) {
+        if let Err(error) = &committed {
+            // If it has not begun.
+            self.closure.tell(Some(error.to_string()));
+        }
+        if let Some(answer) = self.answer.take() {
+            drop(answer.send(committed.map(|()| Appended::Done)));
+        }
+    }
+}
+
+/// A transaction that waits for its records.
+struct Open {
+    handle: Arc<Handle>,
+    requests: mpsc::Sender<Request>,
+}
+
+impl StoreTransaction for Open {
+    fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        async move {
+            let gone = || StoreError::Other {
+                message: "a transaction was undone, since its step did not go on for the time that the file may be busy; let the node \
+                          poll it"
+                    .to_owned(),
+            };
+            let hashes: Vec<u64> = batch.header.graphs().map(|graph| graph.0).collect();
+            let (answer, result) = oneshot::channel();
+            let request = Request { batch: self.handle.encode_append(batch)?, answer };
+            self.requests.send(request).map_err(|_| gone())?;
+            let appended = result.await.map_err(|_| gone())??;
+            if appended == Appended::Done && !hashes.is_empty() {
+                self.handle.known_graphs(|graphs| graphs.extend(hashes))?;
+            }
+            Ok(appended)
+        }
+        .boxed()
+    }
+}
+
+impl SqliteStore {
+    /// Executes a closure in a transaction, which is open after that.
+    pub(crate) async fn in_transaction<F, T, E>(self, work: F) -> InTransaction<T, E>
+    where
+        F: FnMut(&Connection) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let handle = self.0;
+        let shared = match handle.writing() {
+            Ok(writing) => Arc::clone(&writing.shared),
+            Err(error) => return InTransaction::Undone(error.to_string()),
+        };
+        let (told, hears) = oneshot::channel();
+        let (requests, of_step) = mpsc::channel();
+        let closure = Box::new(OfStep { work, ended: None, told: Some(told) });
+        let patience = shared.settings.busy_timeout.max(Duration::from_secs(1));
+        shared.queue.push_job(Box::new(Session { closure, requests: of_step, patience, answer: None }));
+        shared.queue.wake();
+        match hears.await {
+            Ok(Told::Ended(Ok(Ok(output)))) => InTransaction::Written(output, Arc::new(Open { handle, requests })),
+            Ok(Told::Ended(Ok(Err(error)))) => InTransaction::Failed(error),
+            Ok(Told::Ended(Err(panic))) => resume_unwind(panic),
+            Ok(Told::Undone(message)) => InTransaction::Undone(message),
+            Err(_) => InTransaction::Undone(StoreError::Closed.to_string()),
+        }
+    }
+
+    /// Adds a run in a transaction of the caller, or returns the one that is there, with its first record.
+    ///
+    /// # Errors
+    /// If it is no transaction on the file of this store, or cannot write.
+    pub(crate) fn create_within(
+        &self,
+        connection: &Connection,
+        run: &NewRun,
+    ) -> Result<(Created, Option<Record>), StoreError> {
+        let file = &self.0.file.path;
+        let refused =
+            |message: &str| StoreError::Other { message: format!("run `{}` was not added: {message}", run.id) };
+        if connection.path().and_then(|path| Path::new(path).canonicalize().ok()).as_deref() != Some(&**file) {
+            return Err(refused(&format!(
+                "the transaction is not one on `{}`, the file of the engine's store",
+                file.display()
+            )));
+        }
+        if connection.is_autocommit() {
+            return Err(refused("the connection has no transaction; begin one, and commit it after this"));
+        }
+        let run = self.0.encode_run(run)?;
+        let added = add(connection, &run).map_err(|trouble| trouble.at(file))?;
+        let (created, first) = added?;
+        Ok((created, first))
+    }
+}
+
+type Added = Result<(Created, Option<Record>), StoreError>;
+
+fn add(connection: &Connection, run: &runs::EncodedRun) -> Result<Added, Trouble> {
+    // It gets the lock, which the transaction may not have yet, without a change.
+    connection.execute_batch("SAVEPOINT graphweft_start; UPDATE numbers SET number = number WHERE false")?;
+    let added = create(connection, run);
+    let end = if matches!(added, Ok(Ok(_))) { "" } else { "ROLLBACK TO graphweft_start; " };
+    let ended = connection.execute_batch(&format!("{end}RELEASE graphweft_start"));
+    let added = added?;
+    ended?;
+    Ok(added)
+}
+
+fn create(connection: &Connection, run: &runs::EncodedRun) -> Result<Added, Trouble> {
+    let mut journals = Journals::default();
+    let mut transaction = WriteTransaction::begun(connection, &mut journals)?;
+    let created = match runs::create(&mut transaction, run)? {
+        Ok(created) => created,
+        Err(error) => return Ok(Err(error)),
+    };
+    let first = match &created {
+        Created::Existing(header) => {
+            records::read(&transaction, transaction.log(), header.key, 0, 1)?.pop().map(|stored| stored.record)
+        }
+        _ => None,
+    };
+    Ok(Ok((created, first)))
+}
