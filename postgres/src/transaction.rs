@@ -64,14 +64,13 @@ pub trait PostgresContext {
     /// [`max_connections`](crate::PostgresStoreBuilder::max_connections), and each is cleaned before it is used again. One that waits for
     /// such a connection for 30 seconds is a fault. Steps of one run commit one after the other; their bodies run side by side.
     ///
-    /// The transaction has the isolation level of the database, `read committed` if that says nothing else. The first statement may be
-    /// `set transaction isolation level serializable`. A commit that the database refuses then undoes the step, and the run resumes
-    /// from its record and executes it again.
+    /// The transaction is `read committed`, whatever the database says: a later snapshot than that of its begin is what sees the records of the run. Lock
+    /// what you read and write (`select .. for update`).
     ///
     /// # Errors
     /// Its own error, after which its transaction is rolled back. A fault if the engine has another store, if no connection can be
     /// made, if a statement has failed and the body has continued as if it had not, if the body has ended the transaction by a statement of its own or has
-    /// made it read only, or if it has kept the transaction. Constraints that are deferred are checked before the commit.
+    /// made it read only or gave it another isolation level, or if it has kept the transaction. Constraints that are deferred are checked before the commit.
     ///
     /// # Cancel safety
     /// As for [`Context::call`]: what is dropped before its commit is rolled back.
@@ -136,6 +135,9 @@ pub trait PostgresStart<T> {
     /// # Errors
     /// As awaiting the start. The workflow has to be registered, and the engine to have a [`PostgresStore`]. After an error of the database
     /// the transaction is aborted, as after any of its statements.
+    ///
+    /// # Cancel safety
+    /// Not cancel safe: roll the transaction back if the future was dropped before it returned.
     fn within<'t>(self, transaction: &'t tokio_postgres::Transaction<'_>) -> BoxFuture<'t, Result<Run<T>, StartError>>
     where
         Self: 't;
@@ -230,7 +232,7 @@ const MARK: &str = "graphweft.step";
 
 impl Transaction {
     async fn begin(connections: Connections) -> Result<Self, StoreError> {
-        let begin = format!("begin; set local {MARK} = 'open'");
+        let begin = format!("begin isolation level read committed; set local {MARK} = 'open'");
         let client = connections.with_own(|client| {
             let begin = &begin;
             async move {
@@ -278,8 +280,9 @@ impl Transaction {
 /// Checks that a transaction can be committed with records in it. Returns why not.
 async fn checked(client: &OpenClient, schema: &str) -> Result<Option<&'static str>, tokio_postgres::Error> {
     let check = format!(
-        "set constraints all immediate; select current_setting('{MARK}', true), current_setting('transaction_read_only');
-         set local role none; {}",
+        "set constraints all immediate; select current_setting('{MARK}', true), current_setting('transaction_read_only'),
+             current_setting('transaction_isolation');
+         set local role none; set local client_encoding to 'UTF8'; {}",
         local_path(schema)
     );
     for message in client.simple_query(&check).await? {
@@ -288,6 +291,12 @@ async fn checked(client: &OpenClient, schema: &str) -> Result<Option<&'static st
             return Ok(Some(
                 "the body of a transaction has ended it by a statement of its own, and what it has written may be committed; leave `commit` \
                  and `rollback` to the step: an error rolls back",
+            ));
+        }
+        if row.get(2) != Some("read committed") {
+            return Ok(Some(
+                "the body of a transaction has given it another isolation level than `read committed`, in which the records of the run are not \
+                 seen; lock what it reads and writes in the place of that",
             ));
         }
         if row.get(1) == Some("on") {
@@ -300,7 +309,8 @@ async fn checked(client: &OpenClient, schema: &str) -> Result<Option<&'static st
 }
 
 fn local_path(schema: &str) -> String {
-    crate::connections::path(schema).replacen("set ", "set local ", 1)
+    // Temporary tables of the program do not hide those of the store.
+    format!("{}, pg_temp", crate::connections::path(schema).replacen("set ", "set local ", 1))
 }
 
 /// A transaction in which a step has written.

@@ -191,7 +191,9 @@ pub(crate) async fn drive(
         Some(_) => resume(drive.engine.clone()),
     });
     let reply = drive.go().await;
-    let Drive { object, .. } = drive;
+    let Drive { object, ops, recording, queue, work, driven, .. } = drive;
+    // What waits for an append that is not confirmed any more has to hear it, or it is not over.
+    drop((ops, recording, queue, work, driven));
     // Nodes that are under way have stopped before another attempt is made.
     engine.0.shutdown().await;
     match reply? {
@@ -202,9 +204,11 @@ pub(crate) async fn drive(
 
 /// The run has ended: with what, and when it is to be forgotten.
 fn ended(object: &Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
-    if let (Some(retention), Some(header)) = (settings.retention, &object.header) {
+    // One that is longer than time is counted is for ever.
+    let until = settings.retention.and_then(|retention| SystemTime::now().checked_add(retention));
+    if let (Some(until), Some(header)) = (until, &object.header) {
         let forget = json!(Forget { records: Some(header.records) });
-        let at = to_millis(SystemTime::now() + retention);
+        let at = to_millis(until);
         invocation.send(service(workflow), invocation.key.clone(), "forget", &forget, Some(at))?;
     }
     Ok(Ok(object.last().map_or(Json::Null, |last| outcome_of(&last.record.kind))))
@@ -295,7 +299,7 @@ impl Drive<'_> {
             if waits && self.driven.is_none() {
                 return Err(self.suspend()?);
             }
-            let leave_at = self.rests.filter(|_| waits).map(|since| since + self.resident);
+            let leave_at = self.rests.filter(|_| waits).and_then(|since| since.checked_add(self.resident));
             tokio::select! {
                 biased;
                 Some(op) = self.ops.recv() => {

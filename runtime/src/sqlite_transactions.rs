@@ -48,6 +48,9 @@ pub trait SqliteContext {
     /// begun. It holds the only write lock of the file: nothing else is recorded meanwhile, in this process or another
     /// one, so let it write and return. What takes longer belongs before it. A read of other tables does not need it.
     ///
+    /// The run records nothing else from the begin of the closure on until the step has its output, so let the node poll the step until
+    /// then: one that holds it and awaits something else of its context waits for itself.
+    ///
     /// The result is a [`Step`], with a key and retries of its own. Its time limit counts until the closure has
     /// returned, and does not cut it off.
     ///
@@ -55,7 +58,7 @@ pub trait SqliteContext {
     /// Its own error, after which its transaction is rolled back. A fault if the engine has another store, or one that is
     /// [read only](crate::store::SqliteStoreBuilder::read_only), if the file is busy for too long, and if the closure has ended the
     /// transaction by a statement of its own, which it must not. A panic is that of the step. A foreign key that is deferred and refuses the commit stops
-    /// the run, which then executes the step again.
+    /// the run with [`RunError::Store`](crate::RunError::Store): let the closure check it.
     ///
     /// # Cancel safety
     /// As for [`Context::call`]. A closure that has begun ends, and is rolled back.

@@ -25,7 +25,8 @@ impl Context {
     /// # Errors
     /// A [`Fault::Context`] if the run has no engine, or the engine another store, and if the transaction was
     /// [undone](InTransaction::Undone): then the step is retried as its [policy](Step::retry) says. A commit that fails stops
-    /// the run, which resumes from its record by itself, and then executes the step again unless its commit was done.
+    /// the run in this process with [`RunError::Store`](crate::RunError::Store), as any record that cannot be written; resumed, it executes the step again unless
+    /// the commit was done.
     ///
     /// # Cancel safety
     /// As for [`call`](Self::call). A step whose commit is under way when it is dropped may be recorded.

@@ -206,9 +206,11 @@ impl Driver {
             if let Some(ending) = ending {
                 return self.record_ending(ending).await;
             }
-            if !self.lags()
-                && let Some(journal) = &self.shared.journal
-            {
+            let lags = self.lags();
+            if !lags {
+                self.let_transaction_end();
+            }
+            if !lags && let Some(journal) = &self.shared.journal {
                 if let Err(halt) = journal.flush().await {
                     return Ending::Halted(halt);
                 }
@@ -403,6 +405,19 @@ impl Driver {
 
     pub(super) fn lanes(&mut self) -> &Arc<Lanes> {
         self.lanes.get_or_insert_with(|| Arc::new(Lanes::new(&self.shared, self.has_one_thread)))
+    }
+
+    /// A transaction of the only node under way keeps the flush waiting that comes now: the node ends it, so it gets a task of its
+    /// own, which is polled meanwhile.
+    fn let_transaction_end(&mut self) {
+        let has_requests = self.alone.as_ref().is_some_and(|alone| alone.attempt.requests.get().is_some());
+        if has_requests && self.shared.journal.as_ref().is_some_and(|journal| journal.is_held()) {
+            let lanes = Arc::clone(self.lanes());
+            if let Some(UnderWay { task, running, attempt, beat, .. }) = self.alone.take() {
+                self.spawned.insert(Spawned { task, attempt: Arc::clone(&attempt), beat, is_dropped: false });
+                lanes.begin_alone(Begun { task, running, attempt });
+            }
+        }
     }
 
     pub(super) fn spawn_ready(&mut self) {

@@ -198,7 +198,11 @@ impl Journal {
             self.push_to(&mut inner, record);
         }
         // A run that has ended records no more.
-        let undone = if inner.ended { transaction } else { transaction.and_then(|new| inner.transaction.replace(new)) };
+        let undone = if inner.ended || inner.halted.is_some() {
+            transaction
+        } else {
+            transaction.and_then(|new| inner.transaction.replace(new))
+        };
         drop(inner);
         drop(undone);
     }

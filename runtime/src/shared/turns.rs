@@ -20,6 +20,11 @@ impl Journal {
         turn
     }
 
+    /// Whether appends wait for that of a transaction, which has not come yet.
+    pub(crate) fn is_held(&self) -> bool {
+        self.inner().is_held()
+    }
+
     /// Has appends wait for a transaction, unless one is under way: that comes first.
     fn hold(&self) -> Option<Shared<BoxFuture<'static, ()>>> {
         let mut inner = self.inner();
