@@ -201,7 +201,7 @@ fn a_draining_executor_of_the_same_name_strands_no_work() {
     let engine = draining.clone();
     let shutdown = one.spawn(async move { engine.shutdown().await });
 
-    // Nothing that comes while it drains waits for it: neither a new run, nor one that nobody has and that is answered now.
+    // Nothing that comes while it drains waits for it: neither a new run, nor one without an owner that is answered now.
     other.block_on(async {
         let soon = Duration::from_secs(15);
         next.start::<publish>(()).id("new").await.unwrap().outcome().await.unwrap();

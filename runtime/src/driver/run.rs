@@ -412,33 +412,36 @@ impl Driver {
     fn let_transaction_end(&mut self) {
         let has_requests = self.alone.as_ref().is_some_and(|alone| alone.attempt.requests.get().is_some());
         if has_requests && self.shared.journal.as_ref().is_some_and(|journal| journal.is_held()) {
+            self.spawn_alone();
+        }
+    }
+
+    fn spawn_alone(&mut self) {
+        if let Some(alone) = self.alone.take() {
             let lanes = Arc::clone(self.lanes());
-            if let Some(UnderWay { task, running, attempt, beat, .. }) = self.alone.take() {
-                self.spawned.insert(Spawned { task, attempt: Arc::clone(&attempt), beat, is_dropped: false });
-                lanes.begin_alone(Begun { task, running, attempt });
-            }
+            lanes.begin_alone(leave(&mut self.spawned, alone));
         }
     }
 
     pub(super) fn spawn_ready(&mut self) {
+        self.spawn_alone();
         let lanes = Arc::clone(self.lanes());
         let spawned = &mut self.spawned;
-        let mut leave = |under_way: UnderWay| {
-            let UnderWay { task, running, attempt, beat, .. } = under_way;
-            spawned.insert(Spawned { task, attempt: Arc::clone(&attempt), beat, is_dropped: false });
-            Begun { task, running, attempt }
-        };
-        if let Some(alone) = self.alone.take() {
-            lanes.begin_alone(leave(alone));
-        }
         let is_one = self.ready.len() == 1;
         for ready in self.ready.extract_if(.., |ready| is_one || ready.was_polled) {
-            lanes.begin_alone(leave(ready));
+            lanes.begin_alone(leave(spawned, ready));
         }
         if !self.ready.is_empty() {
-            lanes.begin(self.ready.drain(..).map(leave));
+            lanes.begin(self.ready.drain(..).map(|ready| leave(spawned, ready)));
         }
     }
+}
+
+/// An attempt leaves the driver, for a task of its own.
+fn leave(spawned: &mut SpawnedTasks, under_way: UnderWay) -> Begun {
+    let UnderWay { task, running, attempt, beat, .. } = under_way;
+    spawned.insert(Spawned { task, attempt: Arc::clone(&attempt), beat, is_dropped: false });
+    Begun { task, running, attempt }
 }
 
 /// An attempt with a task of its own is dropped later, and may be in the middle of a poll. It records nothing more.

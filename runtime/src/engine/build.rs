@@ -4,22 +4,14 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
 use std::num::NonZeroUsize;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
-
-use super::answer_queue::AnswerQueues;
 use super::error::BuildError;
 use super::inner::Engine;
 use super::inner::Inner;
 use super::retention::Retention;
-use super::runs::Runs;
 use super::runtime::{self, Unfit};
-use super::signal_logs::SignalLogs;
-use super::snapshot_queue::SnapshotQueue;
 use super::versions::{Version, Versions, by_name};
 use crate::around::{Call, Done, Next};
 use crate::clock::Clock;
@@ -501,25 +493,9 @@ impl EngineBuilder {
             check_pools(&env, &workflows)?;
         }
         meter::describe();
-        Ok(Engine::new(Inner {
-            env,
-            workflows,
-            started: Default::default(),
-            called: called.iter().filter_map(|node| node.inside).collect(),
-            store: store.unwrap_or_else(|| Arc::new(MemoryStore::new().max_resident_finished(max_resident_finished))),
-            owner: OnceCell::new(),
-            runs: Runs::default(),
-            answers: AnswerQueues::default(),
-            signal_logs: SignalLogs::default(),
-            snapshots: SnapshotQueue::default(),
-            is_kept: AtomicBool::new(false),
-            recovers: AtomicBool::new(false),
-            lost_claim: AtomicBool::new(false),
-            halted: Mutex::default(),
-            closing: CancellationToken::new(),
-            has_left: AtomicBool::new(false),
-            retention,
-        }))
+        let called = called.iter().filter_map(|node| node.inside).collect();
+        let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new().max_resident_finished(max_resident_finished)));
+        Ok(Engine::new(Inner::new(env, workflows, called, store, retention)))
     }
 }
 

@@ -66,6 +66,37 @@ pub(crate) struct Inner {
     pub(super) retention: Retention,
 }
 
+impl Inner {
+    /// Of an engine without runs, which has not joined its store.
+    pub(super) fn new(
+        env: Arc<Env>,
+        workflows: BTreeMap<String, Versions>,
+        called: Vec<&'static Arc<Definition>>,
+        store: Arc<dyn Store>,
+        retention: Retention,
+    ) -> Self {
+        Inner {
+            env,
+            workflows,
+            started: Mutex::default(),
+            called,
+            store,
+            owner: OnceCell::new(),
+            runs: Runs::default(),
+            answers: AnswerQueues::default(),
+            signal_logs: SignalLogs::default(),
+            snapshots: SnapshotQueue::default(),
+            is_kept: AtomicBool::new(false),
+            recovers: AtomicBool::new(false),
+            lost_claim: AtomicBool::new(false),
+            halted: Mutex::default(),
+            closing: CancellationToken::new(),
+            has_left: AtomicBool::new(false),
+            retention,
+        }
+    }
+}
+
 /// Alive while the program holds a clone of the engine. Handles to runs, and the runs that are executed here, share
 /// only the inner state, so that they do not keep an engine alive that the program has dropped.
 struct Held(Arc<Inner>);

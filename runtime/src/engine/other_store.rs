@@ -1,16 +1,8 @@
 //! The same program over another store.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
-
-use super::answer_queue::AnswerQueues;
 use super::inner::{Engine, Inner};
-use super::runs::Runs;
-use super::signal_logs::SignalLogs;
-use super::snapshot_queue::SnapshotQueue;
 use crate::store::Store;
 
 impl Engine {
@@ -37,24 +29,7 @@ impl Engine {
     #[must_use = "it drives nothing by itself"]
     pub fn with_store(&self, store: impl Store) -> Engine {
         let Inner { env, workflows, called, retention, .. } = &*self.0;
-        Engine::new(Inner {
-            env: Arc::new(env.for_other_store()),
-            workflows: workflows.clone(),
-            started: Mutex::default(),
-            called: called.clone(),
-            store: Arc::new(store),
-            owner: OnceCell::new(),
-            runs: Runs::default(),
-            answers: AnswerQueues::default(),
-            signal_logs: SignalLogs::default(),
-            snapshots: SnapshotQueue::default(),
-            is_kept: AtomicBool::new(false),
-            recovers: AtomicBool::new(false),
-            lost_claim: AtomicBool::new(false),
-            halted: Mutex::default(),
-            closing: CancellationToken::new(),
-            has_left: AtomicBool::new(false),
-            retention: *retention,
-        })
+        let env = Arc::new(env.for_other_store());
+        Engine::new(Inner::new(env, workflows.clone(), called.clone(), Arc::new(store), *retention))
     }
 }

@@ -38,8 +38,8 @@ impl Transactional for SqliteStore {
 /// What the closure of a step came to; an error if it panicked.
 type Ended<T, E> = thread::Result<Result<T, E>>;
 
-/// What the step hears: how its closure ended, and why the transaction was undone otherwise.
-enum Told<T, E> {
+/// The reply to the step: how its closure ended, and why the transaction was undone otherwise.
+enum Reply<T, E> {
     Ended(Ended<T, E>),
     Undone(String),
 }
@@ -55,14 +55,14 @@ trait Closure: Send {
     /// Executes it. Returns whether what it has written may be committed.
     fn execute(&mut self, connection: &Connection) -> bool;
 
-    /// Tells the step: how it ended, or why what it has written is undone.
-    fn tell(&mut self, undone: Option<String>);
+    /// Replies to the step: how it ended, or why what it has written is undone.
+    fn reply(&mut self, undone: Option<String>);
 }
 
 struct OfStep<F, T, E> {
     work: F,
     ended: Option<Ended<T, E>>,
-    told: Option<oneshot::Sender<Told<T, E>>>,
+    step: Option<oneshot::Sender<Reply<T, E>>>,
 }
 
 impl<F, T, E> Closure for OfStep<F, T, E>
@@ -78,15 +78,15 @@ where
         is_written
     }
 
-    fn tell(&mut self, undone: Option<String>) {
-        let told = match (undone, self.ended.take()) {
-            (None, Some(ended)) => Told::Ended(ended),
-            (Some(message), _) => Told::Undone(message),
+    fn reply(&mut self, undone: Option<String>) {
+        let reply = match (undone, self.ended.take()) {
+            (None, Some(ended)) => Reply::Ended(ended),
+            (Some(message), _) => Reply::Undone(message),
             (None, None) => return,
         };
-        if let Some(step) = self.told.take() {
+        if let Some(step) = self.step.take() {
             // It may be gone.
-            drop(step.send(told));
+            drop(step.send(reply));
         }
     }
 }
@@ -117,7 +117,7 @@ impl Job for Session {
         transaction.execute_batch("SAVEPOINT graphweft_step")?;
         let is_written = self.closure.execute(transaction);
         if transaction.is_autocommit() {
-            self.closure.tell(Some(
+            self.closure.reply(Some(
                 "the closure of a transaction has ended it by a statement of its own, and what it has written may be committed; leave \
                  `COMMIT` and `ROLLBACK` to the step: an error rolls back"
                     .to_owned(),
@@ -127,10 +127,10 @@ impl Job for Session {
         }
         if !is_written {
             Session::undo(transaction)?;
-            self.closure.tell(None);
+            self.closure.reply(None);
             return Ok(());
         }
-        self.closure.tell(None);
+        self.closure.reply(None);
         while let Ok(Request { batch, answer }) = self.requests.recv_timeout(self.patience) {
             match runs::append(transaction, &batch) {
                 Ok(Appended::Done) => {
@@ -151,7 +151,7 @@ impl Job for Session {
     fn answer(mut self: Box<Self>, committed: Result<(), StoreError>) {
         if let Err(error) = &committed {
             // If it has not begun.
-            self.closure.tell(Some(error.to_string()));
+            self.closure.reply(Some(error.to_string()));
         }
         if let Some(answer) = self.answer.take() {
             drop(answer.send(committed.map(|()| Appended::Done)));
@@ -200,17 +200,17 @@ impl SqliteStore {
             Ok(writing) => Arc::clone(&writing.shared),
             Err(error) => return InTransaction::Undone(error.to_string()),
         };
-        let (told, hears) = oneshot::channel();
+        let (replies, reply) = oneshot::channel();
         let (requests, of_step) = mpsc::channel();
-        let closure = Box::new(OfStep { work, ended: None, told: Some(told) });
+        let closure = Box::new(OfStep { work, ended: None, step: Some(replies) });
         let patience = shared.settings.busy_timeout.max(Duration::from_secs(1));
         shared.queue.push_job(Box::new(Session { closure, requests: of_step, patience, answer: None }));
         shared.queue.wake();
-        match hears.await {
-            Ok(Told::Ended(Ok(Ok(output)))) => InTransaction::Written(output, Arc::new(Open { handle, requests })),
-            Ok(Told::Ended(Ok(Err(error)))) => InTransaction::Failed(error),
-            Ok(Told::Ended(Err(panic))) => resume_unwind(panic),
-            Ok(Told::Undone(message)) => InTransaction::Undone(message),
+        match reply.await {
+            Ok(Reply::Ended(Ok(Ok(output)))) => InTransaction::Written(output, Arc::new(Open { handle, requests })),
+            Ok(Reply::Ended(Ok(Err(error)))) => InTransaction::Failed(error),
+            Ok(Reply::Ended(Err(panic))) => resume_unwind(panic),
+            Ok(Reply::Undone(message)) => InTransaction::Undone(message),
             Err(_) => InTransaction::Undone(StoreError::Closed.to_string()),
         }
     }
