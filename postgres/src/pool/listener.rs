@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio_postgres::Client;
 
 use crate::connections::Connections;
+use crate::trouble::Trouble;
 
 /// How often the table is looked at, whatever was heard.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
@@ -89,8 +90,8 @@ impl Listener {
             Ok(client) => (self.client, self.since) = (Some(client), Instant::now()),
             Err(error) => {
                 self.client = None;
-                let server = &*self.connections.server;
-                tracing::warn!(%error, server, "the notifications of pools cannot be heard; the table is looked at instead");
+                let error = error.for_caller(&self.connections.server);
+                tracing::warn!(%error, "the notifications of pools cannot be heard; the table is looked at instead");
             }
         }
         self.client.is_some()
@@ -101,7 +102,7 @@ impl Listener {
         self.client.is_some() && self.since.elapsed() > SETTLED
     }
 
-    async fn listen(&self) -> Result<Client, tokio_postgres::Error> {
+    async fn listen(&self) -> Result<Client, Trouble> {
         let client = self.connections.listening(Arc::clone(&self.hears)).await?;
         let channel = client.query_one("select owner_locks()", &[]).await?.try_get::<_, i32>(0)?;
         client.batch_execute(&format!("listen \"graphweft_pools_{channel}\"")).await?;
