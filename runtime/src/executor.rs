@@ -70,7 +70,8 @@ pub trait Executor: Send + Sync + 'static {
 
     /// The task with this id is no longer needed: its run was cancelled or has failed, or nothing needs the output. Called once the
     /// future of [`execute`](Self::execute) is dropped, in the runtime of the run. It returns at once; what it begins may fail, since
-    /// the result of the task is ignored in any case.
+    /// the result of the task is ignored in any case. It is not called for a run that was outside of the memory when it was cancelled: an
+    /// executor that [accepts](ProgressSender::accepted) tasks has to look from time to time which of their runs are over.
     fn cancel(&self, run_id: &str, id: &str) {
         let _ = (run_id, id);
     }
@@ -243,7 +244,7 @@ pub enum NodeReport {
     },
 }
 
-/// Where an [`Executor`] sends the progress of an attempt (`ctx.progress`), for the subscribers of the run's events.
+/// Where an [`Executor`] tells how an attempt comes along that is executed elsewhere.
 ///
 /// ```
 /// use graphweft::{ProgressSender, json};
@@ -254,12 +255,30 @@ pub enum NodeReport {
 /// }
 /// ```
 #[derive(Clone)]
-pub struct ProgressSender(pub(crate) Arc<dyn Fn(Value) + Send + Sync>);
+pub struct ProgressSender(pub(crate) Arc<dyn OfAttempt>);
+
+/// What it reaches.
+pub(crate) trait OfAttempt: Send + Sync {
+    fn send(&self, data: Value);
+    fn accepted(&self);
+}
 
 impl ProgressSender {
-    /// Sends it. What comes after the end of the attempt is dropped.
+    /// Sends progress of the node (`ctx.progress`) to the subscribers of the run's events. What comes after the end of the attempt is
+    /// dropped.
     pub fn send(&self, data: Value) {
-        (self.0)(data);
+        self.0.send(data);
+    }
+
+    /// Says that the task is where it survives this process, has no result yet, and is not expected to have one soon. A run that has nothing else
+    /// to do is then [`Sleeping`](crate::RunStatus::Sleeping), and may leave the memory as one that waits for a timer does
+    /// ([`max_resident_waiting`](crate::EngineBuilder::max_resident_waiting)): the future of [`Executor::execute`] is dropped, and
+    /// the executor has to have the run resumed when there is a result, by [`Engine::wake`](crate::Engine::wake) or in its
+    /// own way. A result that came before the future was dropped, and was not returned by it, counts too.
+    ///
+    /// An executor that never calls it has all its runs in memory. The run of an `at_most_once` attempt stays there in any case.
+    pub fn accepted(&self) {
+        self.0.accepted();
     }
 }
 

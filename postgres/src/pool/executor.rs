@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -10,8 +11,8 @@ use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
-use super::listener::{DONE, Listener, read_progress};
-use super::tasks;
+use super::listener::{DONE, LOOK, Listener, read_progress};
+use super::tasks::{self, Found, Taken};
 use crate::connections::Connections;
 
 /// Has attempts at nodes of pools executed by the [workers](crate::PostgresWorker) of a database, from
@@ -51,13 +52,17 @@ struct Waiting {
     tasks: HashMap<(String, String), Waiter>,
     /// Those that are not in the table yet.
     new: Vec<NodeTask>,
+    /// Those whose results the runs have, which is not in the table yet.
+    taken: Vec<Taken>,
     /// Whether a task looks after them.
     is_looked_after: bool,
 }
 
 struct Waiter {
-    result: oneshot::Sender<NodeResult>,
+    /// With the number of records that its run had before.
+    result: oneshot::Sender<(NodeResult, i64)>,
     progress: ProgressSender,
+    since: Instant,
 }
 
 impl PostgresExecutor {
@@ -72,8 +77,9 @@ impl Inner {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what is new, and takes the results that there are.
+    /// Adds what is new, and passes the results on that there are.
     async fn look(&self) -> Result<(), graphweft::store::StoreError> {
+        let began = Instant::now();
         let (new, runs, ids) = {
             let mut waiting = self.waiting();
             waiting.tasks.retain(|_, waiter| !waiter.result.is_closed());
@@ -90,9 +96,9 @@ impl Inner {
         if runs.is_empty() {
             return Ok(());
         }
-        let (runs, ids) = (&runs, &ids);
-        let results = self.connections.with(|client| async move { tasks::results(&client, runs, ids).await }).await?;
-        for (run, task, result) in results {
+        let of = (&*runs, &*ids);
+        let results = self.connections.with(|client| async move { tasks::results(&client, of).await }).await?;
+        for Found { run, task, result, records } in results {
             let Some(waiter) = self.waiting().tasks.remove(&(run, task)) else { continue };
             let result = serde_json::from_str(&result).unwrap_or_else(|error| {
                 let message =
@@ -100,9 +106,30 @@ impl Inner {
                 NodeResult::of_fault(Fault::Context { message })
             });
             // Its run may have left this process.
-            drop(waiter.result.send(result));
+            drop(waiter.result.send((result, records)));
         }
+        // Of these a later result is in the table, and has the run resumed: see `claim`.
+        let has_waited = |waiter: &&Waiter| began.duration_since(waiter.since) >= LOOK;
+        let waiting: Vec<ProgressSender> =
+            self.waiting().tasks.values().filter(has_waited).map(|waiter| waiter.progress.clone()).collect();
+        waiting.iter().for_each(ProgressSender::accepted);
         Ok(())
+    }
+
+    /// Notes which results their runs have.
+    async fn note_taken(&self) -> Result<(), graphweft::store::StoreError> {
+        let taken = std::mem::take(&mut self.waiting().taken);
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let of = &*taken;
+        let noted = self.connections.with(|client| async move { tasks::taken(&client, of).await }).await;
+        let is_left = |one: &Taken| match &noted {
+            Ok(left) => left.iter().any(|(run, task)| *run == one.run && *task == one.task),
+            Err(_) => true,
+        };
+        self.waiting().taken.extend(taken.iter().filter(|one| is_left(one)).cloned());
+        noted.map(drop)
     }
 
     fn hear(&self, payload: &str) {
@@ -132,11 +159,15 @@ async fn look_after(inner: Weak<Inner>) {
     let mut looked_after = std::time::Instant::now();
     loop {
         let Some(inner) = inner.upgrade() else { return };
-        if let Err(error) = inner.look().await {
+        let looked = match inner.look().await {
+            Ok(()) => inner.note_taken().await,
+            error => error,
+        };
+        if let Err(error) = looked {
             tracing::warn!(%error, "the tasks of pools cannot be looked at");
-            tokio::time::sleep(super::listener::LOOK).await;
+            tokio::time::sleep(LOOK).await;
         }
-        if looked_after.elapsed() >= super::listener::LOOK {
+        if looked_after.elapsed() >= LOOK {
             looked_after = std::time::Instant::now();
             let is_settled = listener.is_settled();
             let looked = inner.connections.with(|client| async move {
@@ -151,7 +182,7 @@ async fn look_after(inner: Weak<Inner>) {
         }
         {
             let mut waiting = inner.waiting();
-            if waiting.tasks.is_empty() && waiting.new.is_empty() {
+            if waiting.tasks.is_empty() && waiting.new.is_empty() && waiting.taken.is_empty() {
                 waiting.is_looked_after = false;
                 return;
             }
@@ -166,13 +197,15 @@ async fn look_after(inner: Weak<Inner>) {
 impl Executor for PostgresExecutor {
     fn execute(&self, task: NodeTask, progress: ProgressSender) -> BoxFuture<'static, Result<NodeResult, Fault>> {
         let (result, waits) = oneshot::channel();
+        let (run, id) = (task.run_id.clone(), task.id.clone());
         let Ok(runtime) = Handle::try_current() else {
             let message = "the workers of a database are asked within a tokio runtime".to_owned();
             return async move { Err(Fault::Context { message }) }.boxed();
         };
         let begins = {
             let mut waiting = self.0.waiting();
-            waiting.tasks.insert((task.run_id.clone(), task.id.clone()), Waiter { result, progress });
+            let waiter = Waiter { result, progress, since: Instant::now() };
+            waiting.tasks.insert((task.run_id.clone(), task.id.clone()), waiter);
             waiting.new.push(task);
             !std::mem::replace(&mut waiting.is_looked_after, true)
         };
@@ -183,9 +216,12 @@ impl Executor for PostgresExecutor {
         // The executor lives as long as something waits for it.
         let inner = Arc::clone(&self.0);
         async move {
-            let result = waits.await;
-            drop(inner);
-            result.map_err(|_| Fault::Context { message: "the same task was asked for again".to_owned() })
+            let Ok((result, records)) = waits.await else {
+                return Err(Fault::Context { message: "the same task was asked for again".to_owned() });
+            };
+            // From here on the run does not leave the memory before it has recorded the result.
+            inner.waiting().taken.push(Taken { run, task: id, records });
+            Ok(result)
         }
         .boxed()
     }

@@ -3,6 +3,7 @@
 use deadpool_postgres::Object;
 use graphweft::store::Owner;
 use graphweft::{Fault, NodeResult, NodeTask};
+use tokio_postgres::Row;
 
 use super::listener::{CANCELLED, DONE, FREE};
 use crate::numbers::to_integer;
@@ -10,6 +11,24 @@ use crate::trouble::Trouble;
 
 /// The statuses of runs that have not ended.
 const OPEN: &str = "('running', 'waiting', 'sleeping')";
+
+/// A task with its result.
+pub(super) struct Found {
+    pub(super) run: String,
+    pub(super) task: String,
+    pub(super) result: String,
+    /// How many records its run had then.
+    pub(super) records: i64,
+}
+
+/// A task whose result its run has.
+#[derive(Clone)]
+pub(super) struct Taken {
+    pub(super) run: String,
+    pub(super) task: String,
+    /// How many records its run had before.
+    pub(super) records: i64,
+}
 
 /// Adds tasks that are not there.
 pub(super) async fn add(client: &Object, tasks: &[NodeTask]) -> Result<(), Trouble> {
@@ -32,20 +51,43 @@ pub(super) async fn add(client: &Object, tasks: &[NodeTask]) -> Result<(), Troub
     Ok(())
 }
 
-/// Takes the results of these tasks, by run and task: those that there are.
-pub(super) async fn results(
-    client: &Object,
-    runs: &[String],
-    tasks: &[String],
-) -> Result<Vec<(String, String, String)>, Trouble> {
-    let take = client
+/// The results of these tasks that there are, each with the number of records that its run had.
+pub(super) async fn results(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<Vec<Found>, Trouble> {
+    let select = client
         .prepare_cached(
-            "update node_tasks t set taken = true from unnest($1::text[], $2::text[]) as wanted (run, task)
-             where t.run = wanted.run and t.task = wanted.task and t.result is not null returning t.run, t.task, t.result",
+            "select t.run, t.task, t.result, r.records from unnest($1::text[], $2::text[]) as wanted (run, task)
+             join node_tasks t on t.run = wanted.run and t.task = wanted.task join runs r on r.id = t.run
+             where t.result is not null",
         )
         .await?;
-    let rows = client.query(&take, &[&runs, &tasks]).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+    let rows = client.query(&select, &[&runs, &tasks]).await?;
+    let found = |row: &Row| {
+        let (run, task, result) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        Ok(Found { run, task, result, records: row.try_get(3)? })
+    };
+    rows.iter().map(found).collect()
+}
+
+/// The runs of these tasks have taken their results, if they have more records than these by now: the result is in one of them, or the run
+/// has more to do and is resumed in any case. Returns by run and task those of which that is not so yet.
+pub(super) async fn taken(client: &Object, taken: &[Taken]) -> Result<Vec<(String, String)>, Trouble> {
+    let update = client
+        .prepare_cached(
+            "with of as materialized (
+                 select * from unnest($1::text[], $2::text[], $3::bigint[]) as of (run, task, records)
+             ),
+             later as (
+                 update node_tasks t set taken = true from of, runs r
+                 where t.run = of.run and t.task = of.task and r.id = of.run and r.records > of.records
+             )
+             select of.run, of.task from of join runs r on r.id = of.run and r.records <= of.records",
+        )
+        .await?;
+    let runs: Vec<&str> = taken.iter().map(|one| &*one.run).collect();
+    let tasks: Vec<&str> = taken.iter().map(|one| &*one.task).collect();
+    let records: Vec<i64> = taken.iter().map(|one| one.records).collect();
+    let rows = client.query(&update, &[&runs, &tasks, &records]).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 /// A task is no longer needed. Its worker hears of it; without one it is gone.
@@ -119,7 +161,7 @@ pub(super) async fn finish(
                  update node_tasks set result = $4, done = now()
                  where run = $1 and task = $2 and worker = $3 and result is null and not cancelled returning run
              )
-             select tell_pools($5) from done",
+             select tell_pools($5), (select tell() from runs where id = $1 and ready is null) from done",
         )
         .await?;
     let body = serde_json::to_string(result)?;
@@ -170,7 +212,7 @@ pub(super) async fn free_lost(client: &Object) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Stops what runs that are over have left, and removes what is no longer needed.
+/// Stops what runs that are over have left.
 pub(super) async fn look_after(client: &Object) -> Result<(), Trouble> {
     let stop = client
         .prepare_cached(&format!(
@@ -178,15 +220,23 @@ pub(super) async fn look_after(client: &Object) -> Result<(), Trouble> {
                  update node_tasks t set cancelled = true where result is null and not cancelled
                  and not exists (select from runs where id = t.run and status in {OPEN}) returning run
              ),
-             gone as (
-                 delete from node_tasks t where (cancelled and result is null and worker is null)
-                 or (result is not null and (taken and done < now() - interval '10 minutes'
-                     or not exists (select from runs where id = t.run and status in {OPEN})))
-             )
+             gone as (delete from node_tasks where cancelled and result is null and worker is null)
              select tell_pools($1) from over limit 1"
         ))
         .await?;
     client.query(&stop, &[&CANCELLED]).await?;
+    Ok(())
+}
+
+/// Removes results that are no longer needed.
+pub(super) async fn tidy(client: &Object) -> Result<(), Trouble> {
+    let remove = client
+        .prepare_cached(&format!(
+            "delete from node_tasks t where result is not null and (taken and done < now() - interval '10 minutes'
+             or not exists (select from runs where id = t.run and status in {OPEN}))"
+        ))
+        .await?;
+    client.execute(&remove, &[]).await?;
     Ok(())
 }
 

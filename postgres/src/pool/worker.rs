@@ -6,7 +6,7 @@ use std::future::{Future, IntoFuture};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::available_parallelism;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use graphweft::store::{Owner, StoreError};
 use graphweft::{Engine, ExecuteError, Fault, NodeResult, NodeTask};
@@ -18,6 +18,9 @@ use super::tasks;
 use crate::connections::Connections;
 use crate::owners::Owners;
 use crate::trouble::Trouble;
+
+/// How often results are removed that are no longer needed: it reads all results.
+const TIDY: Duration = Duration::from_secs(20);
 
 /// How many updates of progress wait to be sent; further ones are dropped.
 const PROGRESS: usize = 256;
@@ -160,7 +163,7 @@ impl Worker {
     async fn work(self: &Arc<Self>, at_once: usize, mut drained: watch::Receiver<bool>) {
         let mut listener = Listener::new(&self.connections, &[FREE, CANCELLED], |_| ());
         let (mut executing, mut under_way) = (JoinSet::new(), UnderWay::new());
-        let mut looked_after: Option<Instant> = None;
+        let (mut looked_after, mut tidied): (Option<Instant>, Option<Instant>) = (None, None);
         let (mut drains, mut may_be_more) = (*drained.borrow(), true);
         while !drains || !executing.is_empty() {
             if !drains && may_be_more && under_way.len() < at_once {
@@ -196,10 +199,13 @@ impl Worker {
             }
             if looked_after.is_none_or(|at| at.elapsed() >= LOOK) && !self.owners.has_reconnected(self.owner) {
                 looked_after = Some(Instant::now());
+                let tidies = tidied.is_none_or(|at| at.elapsed() >= TIDY);
                 let looked = self.connections.with(|client| async move {
                     tasks::free_lost(&client).await?;
-                    tasks::look_after(&client).await
+                    tasks::look_after(&client).await?;
+                    if tidies { tasks::tidy(&client).await } else { Ok(()) }
                 });
+                tidied = if tidies { looked_after } else { tidied };
                 if let Err(error) = looked.await {
                     tracing::warn!(%error, "the tasks of pools cannot be looked after");
                 }

@@ -195,6 +195,23 @@ workflow! {
     }
 }
 
+#[node]
+async fn cut(frames: u64) -> Vec<u64> {
+    (0..frames).collect()
+}
+
+#[node]
+async fn play(frames: Vec<u64>) -> u64 {
+    frames.into_iter().sum()
+}
+
+workflow! {
+    /// So many nodes in a pool.
+    pub frames(u64) -> u64 {
+        START => cut => [render] => play => END;
+    }
+}
+
 workflow! {
     /// A node that never ends, and is attempted once.
     pub poster(u64) -> u64 {

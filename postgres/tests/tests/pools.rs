@@ -10,7 +10,7 @@ use graphweft::prelude::*;
 use graphweft::store::Store;
 use graphweft_postgres::{PostgresStore, PostgresWorker};
 use graphweft_postgres_tests::workflows::{of_scene, poster, scene};
-use graphweft_postgres_tests::{builder, fresh_schema, server};
+use graphweft_postgres_tests::{builder, client, fresh_schema, server};
 
 /// One ledger for the nodes of this process, since it is named by the environment.
 fn ledger() -> PathBuf {
@@ -47,7 +47,7 @@ async fn worker_of(store: &PostgresStore) -> PostgresWorker {
 
 fn spawn(schema: &str, ledger: &Path) -> Child {
     let worker = Command::new(env!("CARGO_BIN_EXE_pool_worker"))
-        .args([&server(), schema])
+        .args([&server(), schema, "2"])
         .env("GRAPHWEFT_LEDGER", ledger)
         .spawn();
     worker.expect("the worker starts")
@@ -84,6 +84,57 @@ async fn the_next_engine_attaches_to_the_tasks_of_one_that_has_left() {
     let run = second.get_run_of::<scene>("handed").await.unwrap().unwrap();
     assert_eq!(run.result().await.unwrap(), of_scene(2));
     assert_eq!(lines_of("handed").iter().filter(|(what, ..)| what == "start").count(), 8);
+}
+
+/// One that keeps no run in memory which waits, and the run `id` of `scene(3)`, which has left it, since there is no worker.
+async fn engine_without(store: &PostgresStore, id: &str) -> Engine {
+    let builder = Engine::builder().executor(store.executor()).store(store.clone()).max_resident_waiting(0);
+    let engine = builder.register::<scene>().build().unwrap();
+    engine.recover().await.unwrap();
+    engine.start::<scene>(3).id(id).await.unwrap();
+    engine.until_not_driven(id).await.unwrap();
+    assert_eq!(store.header(id).await.unwrap().unwrap().status, RunStatus::Sleeping);
+    engine
+}
+
+fn begun(run: &str) -> usize {
+    lines_of(run).iter().filter(|(what, ..)| what == "start").count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_for_its_pool_is_not_in_memory_and_is_resumed_by_the_results() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = engine_without(&store, "parked").await;
+    let _worker = worker_of(&store).await;
+    let run = engine.get_run_of::<scene>("parked").await.unwrap().unwrap();
+    assert_eq!((run.result().await.unwrap(), begun("parked")), (of_scene(3), 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_in_no_memory_continues_on_another_engine_when_its_own_is_gone() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    engine_without(&store, "moved").await.shutdown().await;
+    let worker = worker_of(&store).await;
+    until("all are done", async || lines_of("moved").iter().filter(|(what, ..)| what == "end").count() == 8).await;
+    worker.drain().await;
+    let other = engine_of(&store).await;
+    let run = other.get_run_of::<scene>("moved").await.unwrap().unwrap();
+    assert_eq!((run.result().await.unwrap(), begun("moved")), (of_scene(3), 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tasks_of_a_run_that_is_cancelled_outside_of_the_memory_are_removed() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_without(&store, "given up").await;
+    engine.cancel("given up").await.unwrap();
+    let run = engine.get_run_of::<scene>("given up").await.unwrap().unwrap();
+    assert!(matches!(run.result().await, Err(RunError::Cancelled)));
+    let _worker = worker_of(&store).await;
+    let client = client(&schema).await;
+    let left = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
+    until("they are gone", async || left().await == 0).await;
+    assert_eq!(begun("given up"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -59,6 +59,7 @@ mod versions;
 mod voided;
 mod voids;
 mod wait;
+mod wake;
 
 #[cfg(test)]
 mod tests;

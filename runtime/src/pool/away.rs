@@ -1,8 +1,9 @@
 //! An attempt that is executed elsewhere, as the engine that drives its run sees it.
 //!
 //! The body of the attempt waits for the result as it would for a request, so it holds no permit; but its run
-//! counts as running, and stays in memory. What is recorded is a note with the id of the task: an attempt that starts again in another
-//! process finds the note and asks for the same task. The result is recorded as the end of the node, and nowhere else.
+//! counts as running, and stays in memory, until the executor has said that it will have the run resumed. What is recorded is a note with
+//! the id of the task: an attempt that starts again, in this process or another one, finds the note and asks for the same task. The result
+//! is recorded as the end of the node, and nowhere else.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +16,10 @@ use serde_json::{Map, Value, json};
 use crate::attempt::{At, Attempt};
 use crate::context::Context;
 use crate::event::EventKind;
-use crate::executor::{Executor, NodeReport, NodeResult, NodeTask, ProgressSender};
+use crate::executor::{Executor, NodeReport, NodeResult, NodeTask, OfAttempt, ProgressSender};
 use crate::fault::Fault;
 use crate::requests::Elsewhere;
-use crate::shared::Shared;
+use crate::shared::{Journal, Shared};
 
 /// The note of an attempt that was sent to a pool: `{"pool": "gpu", "task": ".."}`.
 const SENT: &str = "pool";
@@ -48,9 +49,11 @@ pub(crate) fn send_away(
             return std::future::pending().await;
         }
         // Something has to be in memory that waits for the result.
-        let _stays = Stays::new(&attempt.run);
+        let stays = Arc::new(Stays::new(&attempt.run));
+        let _leaves = LetGo(Arc::clone(&stays));
         let result = Arc::new(Mutex::new(None));
-        let sent = Sent { executor, id: task.id.clone(), is_open: Arc::default(), attempt: Arc::clone(&attempt) };
+        let sent =
+            Sent { executor, id: task.id.clone(), is_open: Arc::default(), attempt: Arc::clone(&attempt), stays };
         let work = execute(sent, task, Arc::clone(&result));
         let _waits = Elsewhere::new(attempt.requests(), Box::pin(work));
         // It keeps no waker: the work wakes the body.
@@ -72,19 +75,31 @@ async fn execute(mut sent: Sent, task: NodeTask, result: Arc<Mutex<Option<Result
     sent.attempt.requests().waker.wake_body();
 }
 
-/// While it lives, the run stays in memory.
-struct Stays(Arc<Shared>);
+/// Keeps the run in memory until it is [let go](Self::let_go).
+struct Stays {
+    run: Arc<Shared>,
+    is_kept: AtomicBool,
+}
 
 impl Stays {
     fn new(run: &Arc<Shared>) -> Self {
         run.pulse.elsewhere(true);
-        Stays(Arc::clone(run))
+        Stays { run: Arc::clone(run), is_kept: AtomicBool::new(true) }
+    }
+
+    fn let_go(&self) {
+        if self.is_kept.swap(false, Ordering::AcqRel) {
+            self.run.pulse.elsewhere(false);
+        }
     }
 }
 
-impl Drop for Stays {
+/// The attempt has its result, or is over.
+struct LetGo(Arc<Stays>);
+
+impl Drop for LetGo {
     fn drop(&mut self) {
-        self.0.pulse.elsewhere(false);
+        self.0.let_go();
     }
 }
 
@@ -95,17 +110,38 @@ struct Sent {
     id: String,
     is_open: Arc<AtomicBool>,
     attempt: Arc<Attempt>,
+    stays: Arc<Stays>,
 }
 
 impl Sent {
     fn progress(&self) -> ProgressSender {
-        let (journal, path) = (self.attempt.run.journal.clone(), self.attempt.path());
-        let is_open = Arc::clone(&self.is_open);
-        ProgressSender(Arc::new(move |data| {
-            if let Some(journal) = journal.as_ref().filter(|_| is_open.load(Ordering::Acquire)) {
-                journal.show_progress(path.clone(), data);
-            }
-        }))
+        let (attempt, path) = (&self.attempt, self.attempt.path());
+        let stays = (!attempt.once_only).then(|| Arc::clone(&self.stays));
+        let (journal, is_open) = (attempt.run.journal.clone(), Arc::clone(&self.is_open));
+        ProgressSender(Arc::new(Waiting { journal, path, is_open, stays }))
+    }
+}
+
+/// The attempt as its [`ProgressSender`] knows it.
+struct Waiting {
+    journal: Option<Arc<Journal>>,
+    path: String,
+    is_open: Arc<AtomicBool>,
+    /// `None` if it may not begin again.
+    stays: Option<Arc<Stays>>,
+}
+
+impl OfAttempt for Waiting {
+    fn send(&self, data: Value) {
+        if let Some(journal) = self.journal.as_ref().filter(|_| self.is_open.load(Ordering::Acquire)) {
+            journal.show_progress(self.path.clone(), data);
+        }
+    }
+
+    fn accepted(&self) {
+        if let Some(stays) = &self.stays {
+            stays.let_go();
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Pulse {
     generation: AtomicU64,
     /// Attempts that may not run again, and so may not be dropped while they wait.
     once_only: AtomicUsize,
-    /// Attempts that are executed elsewhere: nothing would wake their run outside of the memory.
+    /// Attempts that are executed elsewhere, and whose result would not wake their run outside of the memory.
     elsewhere: AtomicUsize,
     /// A message was pushed that the driver has to flush, since no other record follows soon.
     said: AtomicBool,
@@ -86,8 +86,9 @@ impl Pulse {
     pub(crate) fn elsewhere(&self, more: bool) {
         if more {
             self.elsewhere.fetch_add(1, Ordering::AcqRel);
-        } else {
-            self.elsewhere.fetch_sub(1, Ordering::AcqRel);
+        } else if self.elsewhere.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // The run may be at rest now.
+            self.waker.wake();
         }
     }
 

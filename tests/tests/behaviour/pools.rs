@@ -421,6 +421,15 @@ fn an_engine_whose_store_outlives_it_has_to_say_who_executes_a_pool() {
     });
 }
 
+#[test]
+fn graphs_and_their_pictures_have_the_pool() {
+    let graph = outer::graph();
+    let pools: Vec<_> = graph.nodes.iter().map(|node| (node.name.as_str(), node.pool.as_deref())).collect();
+    assert_eq!(pools, [("START", None), ("END", None), ("one", None), ("embed", Some("cpu"))]);
+    let pictures = [graph.to_mermaid(), graph.to_dot(), graph.to_text(), graph.to_svg()];
+    assert!(pictures.iter().all(|picture| picture.contains("embed @ cpu")), "{pictures:?}");
+}
+
 #[tokio::test]
 async fn a_mock_runs_here() -> Result {
     let machine = machine();
@@ -455,5 +464,173 @@ async fn a_run_that_waits_for_a_pool_stays_in_memory_and_leaves_its_task_when_th
     assert_eq!(run.status().await?, RunStatus::Running);
     engine.shutdown().await;
     assert_eq!(journal.lines(), ["task ever/endless"]);
+    Ok(())
+}
+
+/// A queue of one's own: it keeps tasks and results, whichever engine asks, and has runs resumed by an engine.
+#[derive(Clone, Default)]
+struct Queue {
+    tasks: Arc<Mutex<HashMap<String, Queued>>>,
+    wakes: Arc<Mutex<Option<Engine>>>,
+}
+
+struct Queued {
+    run: String,
+    result: watch::Sender<Option<NodeResult>>,
+}
+
+impl Queue {
+    /// Ends all tasks with this output.
+    fn ends_all(&self, output: u32) {
+        let tasks = self.tasks.lock().unwrap();
+        for queued in tasks.values() {
+            let result = serde_json::from_value(json!({ "outcome": { "completed": { "output": output } } })).unwrap();
+            // Nobody waits for it, or who does is just leaving.
+            if queued.result.send_replace(Some(result)).is_none() && queued.result.receiver_count() == 0 {
+                self.wakes(&queued.run);
+            }
+        }
+    }
+
+    fn wakes(&self, run: &str) {
+        let (run, engine) = (run.to_owned(), self.wakes.lock().unwrap().clone());
+        if let Some(engine) = engine {
+            tokio::spawn(async move { engine.wake(&run).await.unwrap() });
+        }
+    }
+
+    fn has_tasks(&self) -> usize {
+        self.tasks.lock().unwrap().len()
+    }
+}
+
+/// The future of a task, or what is left of it when its run leaves the memory.
+struct Waits(Queue, String);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        let tasks = self.0.tasks.lock().unwrap();
+        let queued = &tasks[&self.1];
+        if queued.result.borrow().is_some() {
+            self.0.wakes(&queued.run);
+        }
+    }
+}
+
+impl Executor for Queue {
+    fn execute(
+        &self,
+        task: NodeTask,
+        progress: ProgressSender,
+    ) -> BoxFuture<'static, std::result::Result<NodeResult, Fault>> {
+        let (run, id) = (task.run_id.clone(), task.id.clone());
+        let queued = || Queued { run, result: watch::Sender::new(None) };
+        let mut result = self.tasks.lock().unwrap().entry(id.clone()).or_insert_with(queued).result.subscribe();
+        let waits = Waits(self.clone(), id);
+        async move {
+            let _waits = waits;
+            if result.borrow().is_none() {
+                progress.accepted();
+            }
+            Ok(result.wait_for(Option::is_some).await.unwrap().clone().unwrap())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_task_is_accepted_leaves_the_memory_and_is_resumed_for_the_result() -> Result {
+    let queue = Queue::default();
+    let engine = Engine::builder().executor(queue.clone()).max_resident_waiting(0).register::<ever>().build()?;
+    *queue.wakes.lock().unwrap() = Some(engine.clone());
+    let run = engine.start::<ever>(1).id("run").await?;
+    engine.until_not_driven("run").await?;
+    assert_eq!((run.status().await?, queue.has_tasks()), (RunStatus::Sleeping, 1));
+    queue.ends_all(7);
+    assert_eq!(run.result().await?, 7);
+    assert_eq!(queue.has_tasks(), 1);
+    queue.wakes.lock().unwrap().take();
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_result_that_comes_while_its_run_leaves_the_memory_is_not_lost() -> Result {
+    let queue = Queue::default();
+    let engine = Engine::builder().executor(queue.clone()).max_resident_waiting(0).register::<ever>().build()?;
+    *queue.wakes.lock().unwrap() = Some(engine.clone());
+    for n in 0..40 {
+        let run = engine.start::<ever>(1).id(format!("run-{n}")).await?;
+        let before = queue.has_tasks();
+        while queue.has_tasks() == before {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..n % 10 {
+            tokio::task::yield_now().await;
+        }
+        queue.ends_all(n);
+        let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await;
+        assert_eq!(result.expect("it is not lost")?, n);
+    }
+    queue.wakes.lock().unwrap().take();
+    Ok(())
+}
+
+#[test]
+fn a_run_that_has_left_the_memory_of_one_process_continues_in_the_next() {
+    let (queue, file) = (Queue::default(), OnDisk::default());
+    graphweft_tests::life(async {
+        let engine = file.engine(&Death::default()).await.max_resident_waiting(0).executor(queue.clone());
+        let engine = engine.register::<ever>().build().unwrap();
+        engine.start::<ever>(1).id("run").await.unwrap();
+        engine.until_not_driven("run").await.unwrap();
+    });
+    let output = graphweft_tests::life(async {
+        let engine = file.engine(&Death::default()).await.executor(queue.clone()).register::<ever>().build().unwrap();
+        engine.recover().await.unwrap();
+        queue.ends_all(9);
+        engine.wake("run").await.unwrap();
+        engine.get_run_of::<ever>("run").await.unwrap().unwrap().result().await.unwrap()
+    });
+    assert_eq!((output, queue.has_tasks()), (9, 1));
+}
+
+#[tokio::test]
+async fn a_run_that_has_left_the_memory_is_cancelled_as_any_other() -> Result {
+    let queue = Queue::default();
+    let engine = Engine::builder().executor(queue.clone()).max_resident_waiting(0).register::<ever>().build()?;
+    let run = engine.start::<ever>(1).id("run").await?;
+    engine.until_not_driven("run").await?;
+    run.cancel().await?;
+    assert!(matches!(run.result().await, Err(RunError::Cancelled)));
+    engine.wake("run").await?;
+    engine.wake("unknown").await?;
+    Ok(())
+}
+
+#[node(pool = "gpu", at_most_once)]
+async fn once(n: u32) -> u32 {
+    n
+}
+
+workflow! { just_once(u32) -> u32 { START => once => END; } }
+
+#[tokio::test]
+async fn a_run_with_an_attempt_that_may_not_begin_again_stays_in_memory() -> Result {
+    let queue = Queue::default();
+    let engine = Engine::builder()
+        .executor(queue.clone())
+        .max_resident_waiting(0)
+        .register::<ever>()
+        .register::<just_once>()
+        .build()?;
+    let stays = engine.start::<just_once>(1).await?;
+    while queue.has_tasks() == 0 {
+        tokio::task::yield_now().await;
+    }
+    engine.start::<ever>(1).id("leaves").await?;
+    engine.until_not_driven("leaves").await?;
+    assert_eq!(stays.status().await?, RunStatus::Running);
+    queue.ends_all(5);
+    assert_eq!(stays.result().await?, 5);
     Ok(())
 }

@@ -53,8 +53,18 @@ impl Reader {
             self.diagnostics.error(Blame::tokens(value), "the name of a pool is text in quotes").help(EXAMPLE);
             return None;
         };
-        if name.value().is_empty() {
+        let text = name.value();
+        if text.is_empty() {
             self.diagnostics.error(name.span(), "the name of a pool is empty").help(EXAMPLE);
+            return None;
+        }
+        if text.trim() != text || text.contains(char::is_control) {
+            self.diagnostics
+                .error(
+                    name.span(),
+                    "a worker would not find this pool: white space is around its name, or in it a control character",
+                )
+                .help(EXAMPLE);
             return None;
         }
         Some(name.clone())
