@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
@@ -49,6 +49,7 @@ fn spawn(schema: &str, ledger: &Path) -> Child {
     let worker = Command::new(env!("CARGO_BIN_EXE_pool_worker"))
         .args([&server(), schema, "2"])
         .env("GRAPHWEFT_LEDGER", ledger)
+        .stdout(Stdio::null())
         .spawn();
     worker.expect("the worker starts")
 }

@@ -60,6 +60,14 @@ use crate::value::{self, drop_refused};
 /// ```
 pub struct PoolContext(Context);
 
+/// A node that one of a pool may call: there is none.
+#[diagnostic::on_unimplemented(
+    message = "a node with a `pool` cannot call `{Self}`: its run may be in another process",
+    label = "called from a node with a `pool`",
+    note = "a node without a `pool` calls it, before this one or behind it"
+)]
+pub trait CalledInPool {}
+
 impl PoolContext {
     pub(crate) fn new(context: Context) -> Self {
         PoolContext(context)
@@ -142,6 +150,12 @@ impl PoolContext {
     /// A resource of the engine that executes the attempt.
     pub fn resource<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.0.resource()
+    }
+
+    /// Not there: rustc would suggest the `call` of closures.
+    #[doc(hidden)]
+    pub fn call<N: CalledInPool>(&self, _input: impl Sized) -> std::future::Pending<Result<(), N>> {
+        std::future::pending()
     }
 
     /// Where its reports go, if the run is driven elsewhere. Those of an attempt that is over go nowhere.
