@@ -273,7 +273,10 @@ async fn pools() {
     let seconds = async |count: u64| {
         let spawn = |_| {
             let mut process = Command::new(env!("CARGO_BIN_EXE_pool_worker"));
-            process.args([&server(), &schema, "8"]).env("GRAPHWEFT_LEDGER", "/dev/null").stdout(Stdio::piped());
+            process
+                .args([server().as_str(), schema.as_str(), "8"])
+                .env("GRAPHWEFT_LEDGER", "/dev/null")
+                .stdout(Stdio::piped());
             let process = process.spawn().expect("the worker starts");
             let mut worker = Worker::of(process);
             worker.says("ready");
@@ -282,8 +285,9 @@ async fn pools() {
         let workers: Vec<Worker> = (0..count).map(spawn).collect();
         let begun = Instant::now();
         engine.start::<frames>(ITEMS).await.unwrap().result().await.unwrap();
+        let seconds = begun.elapsed().as_secs_f64();
         drop(workers);
-        begun.elapsed().as_secs_f64()
+        seconds
     };
     let (mut ratios, mut alone) = (Vec::new(), Vec::new());
     for _ in 0..5 {
