@@ -152,3 +152,9 @@ fn invoice_counts_a_payment_that_is_delivered_twice_once() {
     let last = printed_with("invoice", &[file, "9", "paid", "evt_78", "40"]);
     assert_eq!(last, "evt_78: New\nthanks for 100\n");
 }
+
+#[test]
+fn pools_survives_the_process_of_an_attempt() {
+    let printed = printed_with("pools", &["12", "91", "97"]);
+    assert_eq!(printed, "12 = 2 x 2 x 3\n91 = 7 x 13\n97 = 97\nthe worker of 91 dies\n");
+}

@@ -139,7 +139,7 @@ impl PostgresStoreBuilder {
             }))
             .build()
             .map_err(no_pool)?;
-        let connect: Connect = Arc::new(move |changes| {
+        let connect: Connect = Arc::new(move |hears| {
             let (config, tls) = (config.clone(), tls.clone());
             async move {
                 let connected = tokio::time::timeout(patience, config.connect(tls)).await;
@@ -148,8 +148,8 @@ impl PostgresStoreBuilder {
                 // It ends with the client, and its error is that of the client's statements.
                 tokio::spawn(async move {
                     while let Some(Ok(message)) = poll_fn(|waker| connection.poll_message(waker)).await {
-                        if let AsyncMessage::Notification(_) = message {
-                            changes.send_replace(());
+                        if let AsyncMessage::Notification(notification) = message {
+                            hears(notification.payload());
                         }
                     }
                 });

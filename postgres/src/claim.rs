@@ -23,6 +23,22 @@ const FROM: [(&str, &str); 3] =
 /// When they are ready, at `$7`. The second is that of a clock that was set back since.
 const IS_READY: [&str; 2] = ["r.ready <= $7", "r.ready > $7 and r.suspended > $7"];
 
+/// The suspended runs for which a pool has a result become ready: those without an owner, of the claimer and of the dead. One of the claimer
+/// that is in its memory gets the result by its executor, and is an exception. A result is announced once, and some times more while it is new: an engine
+/// that comes to rest writes over when its run is ready, and takes the result after that.
+const WOKEN: &str = "woken as (
+     update runs r set ready = $7 where id in (
+         select run from node_tasks where result is not null and not taken
+         and (not announced or done > now() - interval '10 seconds')
+     )
+     and status in ('waiting', 'sleeping') and (ready is null or ready > $7) and workflow = any($2) and $4::bigint is null
+     and (owner is null or owner = $1 or $6 and owner in (select id from dead)) returning id, key, ready, records
+ ),
+ announced as (
+     update node_tasks t set announced = true from woken
+     where t.run = woken.id and result is not null and not taken and not announced
+ )";
+
 /// The first rows of each, in the order of time.
 fn each(select: &str, when: &[&str], limit: &str) -> String {
     let of = |(each_of, from): &(&str, &str)| {
@@ -58,12 +74,14 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed,
     let look = client
         .prepare_cached(&format!(
             "with {DEAD}, nudges as (update runs set nudged = false where owner = $1 and nudged returning key),
-             renewed as materialized (select renew($1))
+             renewed as materialized (select renew($1)), {WOKEN}
              select 'nudged' as what, key as number, null::bigint as records from nudges
              union all select 'owner', renewals, mark from owners, renewed where id = $1
              union all select 'lost', key, null from runs where key = any($3) and owner is distinct from $1
              union all select 'wakes', min(ready), null from ({}) as next
-             union all (select 'ready', key, records from ({}) as now order by ready, key limit $8)",
+             union all (select 'ready', key, records from (
+                 {} union all select ready, key, records from woken where key <> all($3)
+             ) as now order by ready, key limit $8)",
             each("r.ready", &["r.ready > $7"], "1"),
             each("r.ready, r.key, r.records", &IS_READY, "$8"),
         ))

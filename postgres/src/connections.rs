@@ -25,8 +25,11 @@ const AGAIN: [Duration; 6] = [
     Duration::from_millis(2000),
 ];
 
-/// Makes a connection, which it looks after in a task of its own, and which counts notifications.
-pub(crate) type Connect = Arc<dyn Fn(watch::Sender<()>) -> BoxFuture<'static, Result<Client, Trouble>> + Send + Sync>;
+/// Hears the payload of each notification.
+pub(crate) type Hears = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Makes a connection, which it looks after in a task of its own, and whose notifications this hears.
+pub(crate) type Connect = Arc<dyn Fn(Hears) -> BoxFuture<'static, Result<Client, Trouble>> + Send + Sync>;
 
 /// How the server is reached.
 #[derive(Clone)]
@@ -109,7 +112,13 @@ impl Connections {
 
     /// A connection for one owner alone.
     pub(crate) async fn alone(&self) -> Result<Client, Trouble> {
-        let client = (self.connect)(self.changes.clone()).await?;
+        let changes = self.changes.clone();
+        self.listening(Arc::new(move |_| changes.send_replace(()))).await
+    }
+
+    /// The same, with another listener.
+    pub(crate) async fn listening(&self, hears: Hears) -> Result<Client, Trouble> {
+        let client = (self.connect)(hears).await?;
         client.batch_execute(&path(&self.schema)).await?;
         Ok(client)
     }
@@ -119,7 +128,7 @@ impl Connections {
     ///
     /// Two connections show it. While one of them has a transaction open, the other one has either its place, or has to move.
     pub(crate) async fn refuse_shared_sessions(&self) -> Result<(), Trouble> {
-        let connect = || (self.connect)(self.changes.clone());
+        let connect = || (self.connect)(Arc::new(|_| {}));
         let (one, other) = futures::future::try_join(connect(), connect()).await?;
         // The pooler has other clients, by whose transactions once may not show it.
         for _ in 0..3 {

@@ -13,6 +13,7 @@ mod logs;
 mod numbers;
 mod overview;
 mod owners;
+mod pool;
 mod questions;
 mod row;
 mod runs;
@@ -24,6 +25,7 @@ mod transaction;
 mod trouble;
 
 pub use builder::PostgresStoreBuilder;
+pub use pool::{PostgresExecutor, PostgresWorker, PostgresWorkerBuilder};
 pub use store::PostgresStore;
 pub use tokio_postgres;
 pub use transaction::{PostgresContext, PostgresStart, Transaction};

@@ -25,7 +25,12 @@ use crate::trouble::Trouble;
 /// of others; one that has ended since, or has a number and no lock yet, has neither, and then it is not sure. Only what is read by a later statement may
 /// rely on it.
 ///
-/// An owner is an engine: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
+/// A row of `node_tasks` is an attempt at a node of a pool. It is free, has a worker, which is an owner, or has a result. `taken`: the
+/// engine that drives the run has read the result, and has added records since; it is kept for some time after that, in case that those
+/// were others. A run that is suspended is made ready by a result that is not taken. `announced`: it was, and is again
+/// only as long as the result is new: one that was recorded by an engine which died then is never taken.
+///
+/// An owner is an engine, or a worker of pools: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
 /// noticed when its machine is gone. `beat` is when it has done that last: an engine that has just lost its connection makes
 /// another one. When the server has just started, no engine can have done either. By `mark`, a random number, and `renewals` it knows its
 /// row from one of a database that was restored.
@@ -150,6 +155,29 @@ const STEPS: &[&str] = &["
     create or replace function renew(owner bigint) returns void language sql volatile as
         'update owners set beat = clock_timestamp(), expires = clock_timestamp() + interval ''4 seconds'',
             renewals = renewals + 1 where id = owner';
+", "
+    create table node_tasks (
+        run text collate \"C\" not null,
+        task text collate \"C\" not null,
+        number bigint generated always as identity,
+        pool text collate \"C\" not null,
+        at_most_once boolean not null,
+        body text not null,
+        worker bigint,
+        cancelled boolean not null default false,
+        result text,
+        done timestamptz,
+        taken boolean not null default false,
+        announced boolean not null default false,
+        primary key (run, task)
+    );
+    create index node_tasks_free on node_tasks (pool, number) where result is null and worker is null and not cancelled;
+    create index node_tasks_under_way on node_tasks (worker) where result is null and worker is not null;
+    create index node_tasks_done on node_tasks (done) where result is not null;
+    create index node_tasks_news on node_tasks (run) where result is not null and not taken;
+
+    create function tell_pools(what text) returns void language sql volatile as
+        'select pg_notify(''graphweft_pools_'' || owner_locks(), what)';
 "];
 
 /// The format of the databases that this version writes.

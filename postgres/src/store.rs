@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use graphweft::Engine;
 use graphweft::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogStore, NewRun,
     Owner, QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store,
@@ -16,6 +17,7 @@ use crate::builder::PostgresStoreBuilder;
 use crate::connections::Connections;
 use crate::logs::Logs;
 use crate::owners::Owners;
+use crate::pool::{PostgresExecutor, PostgresWorkerBuilder};
 use crate::{claim, delete, feed, overview, owners, questions, runs, snapshots};
 
 /// A store of runs in PostgreSQL, for engines on many machines.
@@ -55,6 +57,18 @@ impl PostgresStore {
     /// `host=/var/run/postgresql user=me dbname=mine`.
     pub fn builder(url: &str) -> PostgresStoreBuilder {
         PostgresStoreBuilder::of(url)
+    }
+
+    /// Has the attempts at nodes of pools (`#[node(pool = "gpu")]`) executed by the [workers](Self::worker) of this database: for an
+    /// engine whose runs are in this store. See [`PostgresExecutor`].
+    pub fn executor(&self) -> PostgresExecutor {
+        PostgresExecutor::over(&self.connections)
+    }
+
+    /// A worker, which executes attempts at nodes of pools for all engines of this database. `engine`: one that has the workflows
+    /// registered, with the resources of these nodes; it needs no store. See [`PostgresWorker`].
+    pub fn worker(&self, engine: Engine) -> PostgresWorkerBuilder {
+        PostgresWorkerBuilder::of(&self.connections, &self.owners, engine)
     }
 
     pub(crate) fn over(connections: Connections) -> Self {

@@ -14,7 +14,7 @@ use crate::graph::{Graph, Graphs};
 use crate::node_info::NodeInfo;
 use crate::resource::{MissingResource, MissingResources, ResourceNeed};
 use crate::shared::Env;
-use crate::table::{Definition, Entry, Executable, ScopeKind};
+use crate::table::{Definition, Entry, Executable, NeededBy, ScopeKind};
 
 /// The compiled workflow, if nothing is replaced.
 pub(crate) fn executable(definition: &Arc<Definition>) -> Arc<Executable> {
@@ -65,7 +65,8 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
             };
             if !replaced && kind == NodeKind::Leaf {
                 let wants = format!("{}/{}", definition.name, entry.name);
-                needs.extend(entry.resources.iter().map(|need| (*need, wants.clone())));
+                let needed = |need: &ResourceNeed| NeededBy { need: *need, node: wants.clone(), pool: entry.pool };
+                needs.extend(entry.resources.iter().map(needed));
                 needs.extend(needs_of(entry.uses(), &wants, is_replaced));
             }
             let keeps_input = kind == NodeKind::Leaf && entry.node.as_ref().is_some_and(|node| node.keeps_input());
@@ -80,13 +81,14 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
 }
 
 /// The resources that these nodes need, and the nodes that they may call, each once, with the path of its node.
-fn needs_of(uses: Vec<NodeInfo>, within: &str, is_replaced: &dyn Fn(TypeId) -> bool) -> Vec<(ResourceNeed, String)> {
+fn needs_of(uses: Vec<NodeInfo>, within: &str, is_replaced: &dyn Fn(TypeId) -> bool) -> Vec<NeededBy> {
     let mut needs = Vec::new();
     each_used(uses, within, &mut |used, path| {
         if is_replaced(used.type_id) {
             return false;
         }
-        needs.extend(used.resources.iter().map(|need| (*need, path.to_owned())));
+        let needed = |need: &ResourceNeed| NeededBy { need: *need, node: path.to_owned(), pool: used.pool };
+        needs.extend(used.resources.iter().map(needed));
         true
     });
     needs
@@ -120,7 +122,8 @@ fn each_used(uses: Vec<NodeInfo>, within: &str, visit: &mut dyn FnMut(&NodeInfo,
 
 /// Checks that an engine has all resources that a node needs, and those that it may call.
 pub(crate) fn check_resources_of(env: &Arc<Env>, node: &NodeInfo) -> Result<(), MissingResources> {
-    let own = node.resources.iter().map(|need| (*need, node.name.clone()));
+    let needed = |need: &ResourceNeed| NeededBy { need: *need, node: node.name.clone(), pool: node.pool };
+    let own = node.resources.iter().map(needed);
     let of_others = needs_of(node.uses(), &node.name, &|of| env.replacements.contains_key(&of));
     check_needs(env, &own.chain(of_others).collect::<Vec<_>>())
 }
@@ -130,10 +133,10 @@ pub(crate) fn check_resources(env: &Arc<Env>, definition: &Arc<Definition>) -> R
     check_needs(env, &executable_in(env, definition).needs)
 }
 
-fn check_needs(env: &Env, needs: &[(ResourceNeed, String)]) -> Result<(), MissingResources> {
+fn check_needs(env: &Env, needs: &[NeededBy]) -> Result<(), MissingResources> {
     let mut missing: Vec<MissingResource> = Vec::new();
-    for (need, node) in needs {
-        if env.resource(need.type_id).is_some() {
+    for NeededBy { need, node, pool } in needs {
+        if env.resource(need.type_id).is_some() || pool.is_some_and(|pool| env.executor_of(pool).is_some()) {
             continue;
         }
         match missing.iter_mut().find(|resource| resource.type_name == need.type_name) {

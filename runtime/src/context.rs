@@ -169,7 +169,7 @@ impl Context {
     }
 
     /// Whether the attempt is over, and this a clone that has outlived it. It can do nothing any more.
-    fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.1.as_ref().is_some_and(ClonedContext::has_ended)
     }
 

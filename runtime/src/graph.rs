@@ -124,6 +124,9 @@ pub struct GraphNode {
     /// The nodes that it may call as children: those of `#[node(uses(..))]`, the tools of an agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<GraphUse>,
+    /// The pool that executes its attempts: that of `#[node(pool = "..")]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
 }
 
 /// A node that another one may call.
@@ -321,7 +324,8 @@ impl Graph {
     /// A flowchart for [Mermaid](https://mermaid.js.org), with every node and every edge with its labels.
     ///
     /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` an edge into a collecting node,
-    /// `agent -. uses .-> tool` a node that another one may call; a nested workflow is a double box, `[..]` a frame.
+    /// `agent -. uses .-> tool` a node that another one may call; `embed @ gpu` is a node of a pool, a double box a nested workflow, a frame
+    /// `[..]`.
     pub fn to_mermaid(&self) -> String {
         self.picture().to_mermaid()
     }
@@ -402,6 +406,7 @@ impl GraphNode {
             ways: data.ways.iter().zip(arrivals).map(|(way, arrival)| GraphWay::of(way, arrival)).collect(),
             in_loop: definition.plan.node_loop[node],
             uses: GraphUse::each(entry.map_or_else(Vec::new, Entry::uses), &mut HashSet::new()),
+            pool: entry.and_then(|entry| entry.pool).map(str::to_owned),
         }
     }
 
@@ -418,7 +423,11 @@ impl GraphNode {
             GraphNodeKind::Workflow(_) => PictureKind::Workflow,
             GraphNodeKind::Each(inside) => PictureKind::Each(Box::new(inside.picture())),
         };
-        PictureNode { name: self.name.clone(), kind, uses: self.uses.iter().map(|used| used.name.clone()).collect() }
+        let name = match &self.pool {
+            Some(pool) => format!("{} @ {pool}", self.name),
+            None => self.name.clone(),
+        };
+        PictureNode { name, kind, uses: self.uses.iter().map(|used| used.name.clone()).collect() }
     }
 }
 

@@ -20,6 +20,7 @@ mod driver;
 mod engine;
 mod error_text;
 mod event;
+mod executor;
 mod fault;
 mod field;
 mod fingerprint;
@@ -34,6 +35,7 @@ mod node;
 mod node_facts;
 mod node_info;
 mod options;
+mod pool;
 mod question;
 mod replacement;
 mod requests;
@@ -72,15 +74,16 @@ pub use child::{
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
-    Answering, BuildError, CancelError, Check, CheckedVersion, DeleteError, Engine, EngineBuilder, Events, Feed,
-    FeedCursor, FeedError, FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor, ItemProgress, NoLogs, Outcome,
-    PendingQuestion, Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo,
-    RunToEndError, Signalling, Start, StartError, StartWithin, WatchError,
+    Answering, BuildError, CancelError, Check, CheckedVersion, DeleteError, Engine, EngineBuilder, Events,
+    ExecuteError, Execution, Feed, FeedCursor, FeedError, FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor,
+    ItemProgress, NoLogs, Outcome, PendingQuestion, Position, QuestionFilter, Recovery, Retention, Retry, RetryError,
+    Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, StartWithin, WatchError,
 };
 pub use event::{
     AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParsePositionError,
     StartedBy,
 };
+pub use executor::{Executor, NodeOutcome, NodeReport, NodeResult, NodeRetry, NodeTask, ProgressSender};
 pub use fault::{Cause, Failure, Fault, FromFault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphUse, GraphWay, Graphs};
 #[doc = include_str!("../docs/route.md")]
@@ -96,6 +99,7 @@ pub use node::{Collector, Node, Payload, PayloadError};
 pub use node_facts::NodeFacts;
 pub use node_info::NodeInfo;
 pub use options::{NodeOptions, RetryPolicy};
+pub use pool::PoolContext;
 pub use question::AnswerError;
 pub use resource::{MissingResource, MissingResources, ResourceNeed};
 pub use route::{Route, RouteOf};
@@ -138,7 +142,8 @@ pub mod prelude {
     pub use crate::store::SqliteStore;
     pub use crate::{ChildError, EventKind, RetryPolicy, Run, RunError, RunFilter, RunStatus};
     pub use crate::{
-        Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, Signal, StateKey, StateWriter,
+        Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, PoolContext, Route, Signal, StateKey,
+        StateWriter,
     };
     pub use crate::{node, value, workflow};
 }

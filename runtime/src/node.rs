@@ -380,6 +380,7 @@ impl NodeInfo {
             input: N::Input::__schema,
             output: N::Output::__schema,
             type_id: TypeId::of::<N>(),
+            pool: N::FACTS.pool,
             resources: make().resources(),
             uses: Arc::new(move || match N::nested() {
                 Some(inside) => inside().infos(),

@@ -59,6 +59,8 @@ pub struct NodeFacts<I, E> {
     pub(crate) write_error: Option<WriteError<E>>,
     /// Whether its `impl` was written by a person, whose `STATE` may be that of a generic type.
     pub(crate) is_by_hand: bool,
+    /// The pool that executes its attempts.
+    pub(crate) pool: Option<&'static str>,
 }
 
 impl<I, E> Clone for NodeFacts<I, E> {
@@ -79,6 +81,7 @@ impl<I, E> NodeFacts<I, E> {
         words: None,
         write_error: None,
         is_by_hand: true,
+        pool: None,
     };
 
     /// The name of the node, in paths and as a tool.
@@ -126,7 +129,13 @@ impl<I, E> NodeFacts<I, E> {
             best = words[way];
             way += 1;
         }
-        NodeFacts { name: Some(name), doc, parameters, copy, words: best, write_error, is_by_hand: false }
+        NodeFacts { name: Some(name), doc, parameters, copy, words: best, write_error, is_by_hand: false, pool: None }
+    }
+
+    /// The option `pool`. For macros: the context of a node that is written by hand makes requests, which nothing records elsewhere.
+    #[doc(hidden)]
+    pub const fn in_pool(self, pool: &'static str) -> Self {
+        NodeFacts { pool: Some(pool), ..self }
     }
 
     /// What it says of an error, outermost first.
@@ -140,7 +149,16 @@ impl<I: Clone> NodeFacts<I, Never> {
     #[doc(hidden)]
     pub const fn infallible(name: &'static str, doc: &'static str, parameters: &'static [&'static str]) -> Self {
         let copy: Option<fn(&I) -> I> = Some(I::clone);
-        NodeFacts { name: Some(name), doc, parameters, copy, words: None, write_error: None, is_by_hand: false }
+        NodeFacts {
+            name: Some(name),
+            doc,
+            parameters,
+            copy,
+            words: None,
+            write_error: None,
+            is_by_hand: false,
+            pool: None,
+        }
     }
 }
 
@@ -149,6 +167,15 @@ impl<I> NodeFacts<I, Failure> {
     #[doc(hidden)]
     pub const fn of_workflow(name: &'static str, doc: &'static str, copy: Option<fn(&I) -> I>) -> Self {
         let words: Option<ErrorWords<Failure>> = Some(|failure| vec![failure.to_string()]);
-        NodeFacts { name: Some(name), doc, parameters: &[], copy, words, write_error: None, is_by_hand: false }
+        NodeFacts {
+            name: Some(name),
+            doc,
+            parameters: &[],
+            copy,
+            words,
+            write_error: None,
+            is_by_hand: false,
+            pool: None,
+        }
     }
 }

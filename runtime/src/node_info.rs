@@ -44,6 +44,8 @@ pub struct NodeInfo {
     pub(crate) input: fn() -> Schema,
     pub(crate) output: fn() -> Schema,
     pub(crate) type_id: TypeId,
+    /// The pool that executes its attempts.
+    pub(crate) pool: Option<&'static str>,
     pub(crate) resources: Vec<ResourceNeed>,
     /// Made when it is asked for: two agents may be tools of each other.
     pub(crate) uses: Arc<dyn Fn() -> Vec<NodeInfo> + Send + Sync>,

@@ -137,6 +137,9 @@ pub trait AnyNode: Any + Send + Sync {
     /// An input as JSON, in the form of a record.
     fn show(&self, input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault>;
 
+    /// An input from its record, for an attempt whose run another engine drives.
+    fn read_input(&self, input: &serde_json::Value) -> Result<BoxValue, Unreadable>;
+
     /// Runs one attempt on a prepared input. The body finds its node by its context. The driver catches panics and
     /// enforces time limits.
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static>;
@@ -277,6 +280,8 @@ pub struct Entry {
     pub options: NodeOptions,
     /// Whether it is the target of `a | b => node`.
     pub collects: bool,
+    /// The pool that executes its attempts; `None` is the engine of the run.
+    pub pool: Option<&'static str>,
     /// Its body. A nested workflow has one too, for a mock.
     pub node: Option<Arc<dyn AnyNode>>,
     /// The graph inside, for a nested workflow and for `[..]`.
@@ -307,6 +312,7 @@ impl Entry {
             parameters: self.parameters,
             input: self.input_schema,
             output: self.output_schema,
+            pool: self.pool,
             type_id: self.type_id,
             resources: self.resources.clone(),
             is_workflow: inside.is_some(),
@@ -471,6 +477,10 @@ impl Bodies for Definition {
         self.key_fact(key, |fact| fact.has_zero.then_some(fact.zero))
             .or_else(|| around().and_then(|around| around.zero(key)))
     }
+
+    fn time_limit(&self, node: u32) -> Option<Duration> {
+        self.entry(node as usize)?.options.timeout
+    }
 }
 
 impl Definition {
@@ -541,9 +551,19 @@ pub(crate) struct Executable {
     /// own itself.
     pub(crate) inside: Vec<Option<Arc<Definition>>>,
     /// The resources that must be registered before a run starts, each with the node that needs it.
-    pub(crate) needs: Vec<(ResourceNeed, String)>,
+    pub(crate) needs: Vec<NeededBy>,
     /// What a snapshot of a run must fit; made by the first one.
     pub(crate) print: OnceLock<u64>,
+}
+
+/// A resource that a node needs.
+#[derive(Clone)]
+pub(crate) struct NeededBy {
+    pub(crate) need: ResourceNeed,
+    /// The node, behind the name of its graph.
+    pub(crate) node: String,
+    /// The pool that executes its attempts, and needs the resource in the place of the engine of the run.
+    pub(crate) pool: Option<&'static str>,
 }
 
 impl Executable {

@@ -83,6 +83,9 @@ pub struct GraphNode {
     /// The nodes that it may call as children: the tools of an agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<GraphUse>,
+    /// The pool that executes its attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
 }
 
 /// A node that another one may call.

@@ -42,6 +42,8 @@ pub struct NodeOptions {
     pub collect: Option<Span>,
     /// `uses(search, read)`: the nodes that it may call.
     pub uses: Vec<Path>,
+    /// `pool = "gpu"`: the machines that execute its attempts.
+    pub pool: Option<LitStr>,
     /// `crate = path`
     pub krate: Option<Path>,
     /// What a macro says that makes a node of something else, such as an agent. No option.

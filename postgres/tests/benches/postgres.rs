@@ -10,7 +10,7 @@ use graphweft::prelude::*;
 use graphweft::store::{Append, Claim, NewRun, Owner, Record, RunKey, Store};
 use graphweft::{EventKind, json};
 use graphweft_postgres::PostgresStore;
-use graphweft_postgres_tests::workflows::waits;
+use graphweft_postgres_tests::workflows::{frames, waits};
 use graphweft_postgres_tests::{builder, client, fresh_schema, server};
 
 #[node]
@@ -198,16 +198,20 @@ struct Worker(Child, BufReader<std::process::ChildStdout>);
 impl Worker {
     /// One that is ready to start so many runs, whose nodes wait so long.
     fn spawn(schema: &str, name: &str, runs: u64, millis: u64) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_waiting_worker"))
+        let process = Command::new(env!("CARGO_BIN_EXE_waiting_worker"))
             .args([&server(), schema, name, &runs.to_string(), &millis.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the worker starts");
-        let output = BufReader::new(process.stdout.take().expect("it is piped"));
-        let mut worker = Worker(process, output);
+        let mut worker = Worker::of(process);
         worker.says("ready");
         worker
+    }
+
+    fn of(mut process: Child) -> Self {
+        let output = BufReader::new(process.stdout.take().expect("it is piped"));
+        Worker(process, output)
     }
 
     fn begins(&mut self) {
@@ -258,6 +262,47 @@ async fn workers() {
     );
 }
 
+/// The fan-out of one run by one worker of its pool and by three, eight attempts at a time in each.
+async fn pools() {
+    const ITEMS: u64 = 480;
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine =
+        Engine::builder().executor(store.executor()).store(store.clone()).register::<frames>().build().unwrap();
+    engine.recover().await.unwrap();
+    let seconds = async |count: u64| {
+        let spawn = |_| {
+            let mut process = Command::new(env!("CARGO_BIN_EXE_pool_worker"));
+            process
+                .args([server().as_str(), schema.as_str(), "8"])
+                .env("GRAPHWEFT_LEDGER", "/dev/null")
+                .stdout(Stdio::piped());
+            let process = process.spawn().expect("the worker starts");
+            let mut worker = Worker::of(process);
+            worker.says("ready");
+            worker
+        };
+        let workers: Vec<Worker> = (0..count).map(spawn).collect();
+        let begun = Instant::now();
+        engine.start::<frames>(ITEMS).await.unwrap().result().await.unwrap();
+        let seconds = begun.elapsed().as_secs_f64();
+        drop(workers);
+        seconds
+    };
+    let (mut ratios, mut alone) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let one = seconds(1).await;
+        ratios.push(one / seconds(3).await);
+        alone.push(ITEMS as f64 / one);
+    }
+    engine.shutdown().await;
+    row(
+        "the items of one run in a pool, 50 ms each, eight at a time in each worker: three workers, over one",
+        format!("{:.2} × {:.0}/s", of(ratios).1, of(alone).1),
+        "≥ 2.8",
+    );
+}
+
 /// From SIGKILL until another process has the runs.
 async fn takeover() {
     const RUNS: usize = 20;
@@ -297,6 +342,10 @@ async fn takeover() {
 
 #[tokio::main]
 async fn main() {
+    // Only this one: `cargo bench .. -- pools`.
+    if std::env::args().any(|argument| argument == "pools") {
+        return pools().await;
+    }
     println!("| work | figure | goal |\n| --- | --- | --- |");
     idle().await;
     let schema = fresh_schema();
@@ -305,6 +354,7 @@ async fn main() {
     at_once(&store).await;
     engine_run().await;
     workers().await;
+    pools().await;
     takeover().await;
     claims(&store, &schema).await;
 }

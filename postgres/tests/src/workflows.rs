@@ -15,18 +15,22 @@ pub fn ledger() -> PathBuf {
     PathBuf::from(std::env::var_os("GRAPHWEFT_LEDGER").expect("the harness sets it"))
 }
 
-fn note(what: &str, ctx: &Context) {
+fn note(what: &str, run: &str, path: &str) {
     let micros = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
-    let line = format!("{what} {micros} {} {}\n", ctx.run_id(), ctx.path());
+    let line = format!("{what} {micros} {run} {path}\n");
     let mut file = OpenOptions::new().create(true).append(true).open(ledger()).expect("the ledger can be written to");
     file.write_all(line.as_bytes()).expect("the ledger can be written to");
 }
 
 /// The number after its work, which takes some time.
 async fn works(n: u64, ctx: &Context) -> u64 {
-    note("start", ctx);
-    tokio::time::sleep(Duration::from_millis(15)).await;
-    note("end", ctx);
+    work(n, ctx.run_id(), &ctx.path(), Duration::from_millis(15)).await
+}
+
+async fn work(n: u64, run: &str, path: &str, time: Duration) -> u64 {
+    note("start", run, path);
+    tokio::time::sleep(time).await;
+    note("end", run, path);
     n + 1
 }
 
@@ -164,4 +168,59 @@ workflow! {
 #[must_use]
 pub fn of_batch(n: u64) -> u64 {
     (0..8).map(|i| n + 2 + i + 1).sum::<u64>() + 1
+}
+
+/// How long an attempt at a node of the pool takes.
+pub const RENDERS: Duration = Duration::from_millis(50);
+
+#[node(pool = "gpu")]
+async fn render(n: u64, ctx: &PoolContext) -> u64 {
+    ctx.progress(n);
+    work(n, ctx.run_id(), &ctx.path(), RENDERS).await
+}
+
+#[node(pool = "gpu", at_most_once)]
+async fn print(n: u64, ctx: &PoolContext) -> u64 {
+    note("start", ctx.run_id(), &ctx.path());
+    // Until it is killed or cancelled.
+    ctx.cancelled().await;
+    note("stopped", ctx.run_id(), &ctx.path());
+    n
+}
+
+workflow! {
+    /// Nodes here and in a pool.
+    pub scene(u64) -> u64 {
+        START => split => [render] => sum => END;
+    }
+}
+
+#[node]
+async fn cut(frames: u64) -> Vec<u64> {
+    (0..frames).collect()
+}
+
+#[node]
+async fn play(frames: Vec<u64>) -> u64 {
+    frames.into_iter().sum()
+}
+
+workflow! {
+    /// So many nodes in a pool.
+    pub frames(u64) -> u64 {
+        START => cut => [render] => play => END;
+    }
+}
+
+workflow! {
+    /// A node that never ends, and is attempted once.
+    pub poster(u64) -> u64 {
+        START => print => END;
+    }
+}
+
+/// What the workflow `scene` gives.
+#[must_use]
+pub fn of_scene(n: u64) -> u64 {
+    (0..8).map(|i| n + i + 1).sum()
 }

@@ -318,15 +318,18 @@ async fn an_engine_continues_when_a_newer_version_converts_the_tables_under_it_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_of_the_first_format_are_converted() {
-    let schema = fresh_schema();
-    drop(builder(&schema).connect().await.unwrap());
-    let back = "alter table owners drop column mark, drop column renewals; update meta set format = 1";
-    client(&schema).await.batch_execute(back).await.unwrap();
+async fn tables_of_earlier_formats_are_converted() {
+    const TO_2: &str = "drop table node_tasks; drop function tell_pools; update meta set format = 2";
+    const TO_1: &str = "alter table owners drop column mark, drop column renewals; update meta set format = 1";
+    for back in [TO_2.to_owned(), format!("{TO_2}; {TO_1}")] {
+        let schema = fresh_schema();
+        drop(builder(&schema).connect().await.unwrap());
+        client(&schema).await.batch_execute(&back).await.unwrap();
 
-    let engine = engine_of(&builder(&schema).connect().await.unwrap());
+        let engine = engine_of(&builder(&schema).connect().await.unwrap());
 
-    engine.recover().await.unwrap();
-    assert_eq!(engine.start::<waits>(1).await.unwrap().result().await.unwrap(), 1);
-    engine.shutdown().await;
+        engine.recover().await.unwrap();
+        assert_eq!(engine.start::<waits>(1).await.unwrap().result().await.unwrap(), 1);
+        engine.shutdown().await;
+    }
 }

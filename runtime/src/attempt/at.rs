@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use graphweft_graph::state_proof::Zero;
 
@@ -18,6 +19,9 @@ pub(crate) trait Bodies: Send + Sync {
 
     /// The value of a state key before it is written.
     fn zero(&self, key: &str) -> Option<Zero>;
+
+    /// The time limit of an attempt at a node.
+    fn time_limit(&self, node: u32) -> Option<Duration>;
 }
 
 /// The place of an attempt.

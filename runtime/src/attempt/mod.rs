@@ -13,6 +13,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::Poll;
+use std::time::Duration;
 
 pub(crate) use at::{At, Bodies};
 pub(crate) use beat::Beat;
@@ -148,6 +149,25 @@ impl Attempt {
         let attempt = Attempt::new(Arc::clone(&parent.run), At::Child(path.into()), number, state, None);
         let child_facts = (facts != StateFacts::NONE).then(|| Box::new(facts));
         Attempt { once_only, parent: Some(Arc::clone(parent)), child_facts, ..attempt }
+    }
+
+    /// An attempt at a node of a run that another engine drives.
+    pub(crate) fn elsewhere<B: Bodies + 'static>(
+        run: Arc<Shared>,
+        path: &str,
+        (bodies, node): (&Arc<B>, u32),
+        number: u32,
+        state: Map<String, Value>,
+    ) -> Self {
+        let mut attempt = Attempt::new(run, At::Child(path.into()), number, Arc::new(state), None);
+        attempt.set_bodies(bodies);
+        attempt.go_on(node, None);
+        attempt
+    }
+
+    /// The time limit of its node.
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
+        self.bodies.as_ref()?.time_limit(self.gone_on.node.load(Ordering::Relaxed))
     }
 
     /// Whether its node declares that it writes a key of the state.

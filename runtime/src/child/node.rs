@@ -46,6 +46,12 @@ pub(super) type Given<N, F> = Result<<N as Node>::Output, ChildError<<F as Error
 
 impl<'c, N: Node> Request<'c, N> {
     pub(super) fn new(context: &'c Context, name: String, node: N, input: N::Input) -> Self {
+        const {
+            assert!(
+                N::FACTS.pool.is_none(),
+                "a node with a `pool` is not called by another node: write a workflow around it, and call that"
+            );
+        }
         Request { context, name, key: None, options: node.options(), retries: Retries::default(), node, input }
     }
 

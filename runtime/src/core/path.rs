@@ -189,6 +189,20 @@ impl Place {
         self.turns.write_to(to)
     }
 
+    /// The workflow, or the one that a node has called, whose graph this is in, and the names that lead here from it.
+    pub(crate) fn address(&self) -> (String, Vec<String>) {
+        let (mut at, mut names) = (self, Vec::new());
+        loop {
+            names.extend(at.scope.layout.nodes.get(at.node as usize).map(|node| node.name.clone()));
+            match &at.scope.around {
+                Some(around) => at = around,
+                None => break,
+            }
+        }
+        names.reverse();
+        (at.scope.layout.name.clone(), names)
+    }
+
     /// Where an attempt that began here is now.
     pub(crate) fn moved_to(self, Stand { node, turn }: Stand) -> Place {
         let Place { scope, turns, .. } = self;

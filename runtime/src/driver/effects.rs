@@ -279,8 +279,9 @@ impl Driver {
             (arrived, _) => self.repeatable(task, node, arrived, keeps_input, context),
         };
         let future = future.map(|future| self.shared.surrounded(future, CallKind::Node, || place.path(), number));
-        match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), traced)))
-        {
+        // The time of an attempt that is executed elsewhere is limited there: until it begins it is in a queue.
+        let limit = options.timeout.filter(|_| !self.is_executed_elsewhere(&definition, &place));
+        match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), traced))) {
             Ok(running) => {
                 let running = running.measured(|| place.path());
                 let beat = Beat::of(&attempt);
@@ -292,6 +293,12 @@ impl Driver {
                 self.fails(task, &place, fault, is_lost);
             }
         }
+    }
+
+    fn is_executed_elsewhere(&self, definition: &Definition, place: &Place) -> bool {
+        let env = &self.shared.env;
+        let entry = definition.entry(place.node as usize).filter(|entry| env.replacement(entry.type_id).is_none());
+        entry.and_then(|entry| env.executor_of(entry.pool?)).is_some()
     }
 
     /// Begins an attempt. If it would get a task of its own and the runtime has one thread, it is polled once here: a

@@ -27,7 +27,11 @@ impl Driver {
         let pulse = &self.shared.pulse;
         let generation = pulse.still()?;
         let is_news = self.still_at != Some(generation) || pulse.is_unwanted() || !journal.is_at_rest();
-        let may_rest = !journal.cancel_is_recorded() && journal.halted().is_none() && self.timers.are_limits();
+        // Of what is executed elsewhere and not accepted there, no result would have it resumed: it counts as running.
+        let may_rest = !pulse.is_elsewhere()
+            && !journal.cancel_is_recorded()
+            && journal.halted().is_none()
+            && self.timers.are_limits();
         (is_news && may_rest).then_some(generation)
     }
 

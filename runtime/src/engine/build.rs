@@ -15,8 +15,9 @@ use super::runtime::{self, Unfit};
 use super::versions::{Version, Versions, by_name};
 use crate::around::{Call, Done, Next};
 use crate::clock::Clock;
-use crate::compile::{all_used, check_resources, check_resources_of};
+use crate::compile::{all_used, check_resources, check_resources_of, definitions};
 use crate::context::Context;
+use crate::executor::Executor;
 use crate::meter;
 use crate::node::Node;
 use crate::node_info::NodeInfo;
@@ -396,6 +397,45 @@ impl EngineBuilder {
         self
     }
 
+    /// Has the attempts at nodes of pools (`#[node(pool = "gpu")]`) executed by other processes. Without an executor they are executed
+    /// by this engine, as those of other nodes.
+    ///
+    /// An attempt that is executed elsewhere holds no permit of [`max_concurrency`](Self::max_concurrency) here. See [`Executor`].
+    pub fn executor(mut self, executor: impl Executor) -> Self {
+        self.env.executor = Some(Arc::new(executor));
+        self
+    }
+
+    /// This engine executes the attempts at nodes of a pool that belong to its own runs, also if it has an
+    /// [`executor`](Self::executor) for the other pools.
+    ///
+    /// An engine whose store outlives the process has to have either for each pool in its workflows, so that a missing executor is
+    /// noticed: [`build`](Self::build) returns [`BuildError::UnservedPool`].
+    ///
+    /// ```
+    /// use graphweft::BuildError;
+    /// use graphweft::prelude::*;
+    ///
+    /// #[node(pool = "gpu")]
+    /// async fn embed(text: String) -> Vec<f32> { vec![text.len() as f32] }
+    /// workflow! { pub index(String) -> Vec<f32> { START => embed; } }
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("runs.db");
+    /// # graphweft::block_on(async {
+    /// let store = SqliteStore::open(&path).await?;
+    /// let builder = || Engine::builder().store(store.clone()).register::<index>();
+    /// assert!(matches!(builder().build(), Err(BuildError::UnservedPool { .. })));
+    /// let engine = builder().pool("gpu").build()?;
+    /// assert_eq!(engine.start::<index>("poem".to_owned()).await?.result().await?, [4.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pool(mut self, pool: impl Into<String>) -> Self {
+        self.env.own_pools.insert(pool.into());
+        self
+    }
+
     /// Registers a workflow by its definition.
     #[cfg(test)]
     pub(crate) fn knows(mut self, definition: &Arc<Definition>) -> Self {
@@ -449,6 +489,9 @@ impl EngineBuilder {
         let env = Arc::new(env);
         check_called(&env, &called)?;
         check_mocks(&mocks, &workflows, &called)?;
+        if store.as_ref().is_some_and(|store| !store.is_volatile()) {
+            check_pools(&env, &workflows)?;
+        }
         meter::describe();
         let called = called.iter().filter_map(|node| node.inside).collect();
         let store = store.unwrap_or_else(|| Arc::new(MemoryStore::new().max_resident_finished(max_resident_finished)));
@@ -466,6 +509,25 @@ fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError>
         match node.inside {
             Some(inside) => check_resources(env, inside)?,
             None => check_resources_of(env, &node.info)?,
+        }
+    }
+    Ok(())
+}
+
+/// Checks that something executes the attempts of every pool.
+fn check_pools(env: &Env, workflows: &BTreeMap<String, Versions>) -> Result<(), BuildError> {
+    if env.executor.is_some() {
+        return Ok(());
+    }
+    for workflow in workflows.values().flat_map(Versions::all) {
+        for definition in definitions(&workflow.definition) {
+            let is_unserved = |pool: &&str| !env.own_pools.contains(*pool);
+            let unserved = definition.entries.iter().filter(|entry| env.replacement(entry.type_id).is_none());
+            let unserved = unserved.filter_map(|entry| Some((&entry.name, entry.pool.filter(is_unserved)?)));
+            if let Some((node, pool)) = unserved.into_iter().next() {
+                let node = format!("{}/{node}", definition.name);
+                return Err(BuildError::UnservedPool { node, pool: pool.to_owned() });
+            }
         }
     }
     Ok(())

@@ -77,6 +77,17 @@ pub enum BuildError {
         /// The type of the node.
         node: &'static str,
     },
+    /// A node of a registered workflow is in a pool, the store outlives the process, and nothing says who executes the attempts.
+    #[error(
+        "node `{node}` is in pool `{pool}`, and this engine does not know who executes it: add `.executor(..)` for workers in other \
+         processes, or `.pool(\"{pool}\")` to execute it here"
+    )]
+    UnservedPool {
+        /// The node, behind the name of its graph.
+        node: String,
+        /// The pool.
+        pool: String,
+    },
     /// [`EngineBuilder::max_concurrency`](crate::EngineBuilder::max_concurrency) was called with 0.
     #[error("`max_concurrency(0)` would let no node run; leave it out for no limit")]
     ZeroConcurrency,

@@ -15,6 +15,7 @@ mod derived;
 mod drawn;
 mod error;
 mod events;
+mod execute;
 mod feed;
 mod feed_cursor;
 mod fitting;
@@ -58,6 +59,7 @@ mod versions;
 mod voided;
 mod voids;
 mod wait;
+mod wake;
 
 #[cfg(test)]
 mod tests;
@@ -71,6 +73,7 @@ pub use check::{Check, CheckedVersion};
 pub use delete::DeleteError;
 pub use error::{BuildError, StartError};
 pub use events::Events;
+pub use execute::{ExecuteError, Execution};
 pub use feed::{Feed, FeedError, FeedEvent, WatchError};
 pub use feed_cursor::{FeedCursor, FeedFrom, InvalidFeedCursor};
 pub use fork::{Fork, ForkError};

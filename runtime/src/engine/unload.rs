@@ -5,7 +5,7 @@ use super::runs::Found;
 use crate::run_error::RunError;
 
 impl Engine {
-    /// Has a run leave the memory of this process if it waits for an answer, a signal or a timer: as a run does beyond
+    /// Has a run leave the memory of this process if it waits for an answer, a signal, a timer or a pool: as a run does beyond
     /// [`max_resident_waiting`](crate::EngineBuilder::max_resident_waiting). Does nothing if the run is not driven here, if it
     /// does not wait, or if it has to stay since one of its nodes is `at_most_once` or may be woken by something else.
     /// [`until_not_driven`](Self::until_not_driven) resolves when it has left.

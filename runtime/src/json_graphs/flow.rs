@@ -97,6 +97,10 @@ impl AnyNode for MadeNode {
         Ok(recorded(input.downcast_ref::<Value>().expect("JSON"), max))
     }
 
+    fn read_input(&self, input: &Value) -> Result<BoxValue, Unreadable> {
+        Ok(Box::new(input.clone()))
+    }
+
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
         let (body, exits) = (Arc::clone(&self.body), Arc::clone(&self.exits));
         AttemptBody::new(async move {
@@ -387,6 +391,7 @@ impl Made {
                 type_id: self.types.get(name).copied().unwrap_or(TypeId::of::<()>()),
                 options: self.options.get(name).cloned().unwrap_or_default(),
                 collects: false,
+                pool: None,
                 node: Some(Arc::new(node)),
                 scope,
                 resources: self.resources.get(name).copied().into_iter().collect(),

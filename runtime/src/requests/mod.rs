@@ -21,6 +21,7 @@
 //! requests at any time. The set of held requests and the records pushed of them change together, under one lock.
 
 mod body_waker;
+mod elsewhere;
 mod guards;
 mod held;
 mod push;
@@ -36,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use body_waker::BodyWaker;
 use body_waker::OwnWaker;
+pub(crate) use elsewhere::Elsewhere;
 pub(crate) use guards::ClonedContext;
 pub(crate) use held::Held;
 pub(crate) use task::RequestTask;
@@ -109,6 +111,8 @@ struct Inner {
     waits: HashMap<&'static str, u32>,
     /// Steps whose closures are being executed, as parts of the body.
     steps: usize,
+    /// Work elsewhere that the body waits for.
+    elsewhere: usize,
     /// How many pushes have to be recorded soon, and how many of those are recorded.
     flushes: u64,
     flushed: u64,
@@ -406,12 +410,14 @@ impl Requests {
     }
 
     pub(crate) fn holds_any(&self) -> bool {
-        !self.inner().held.is_empty()
+        let inner = self.inner();
+        !inner.held.is_empty() || inner.elsewhere > 0
     }
 
-    /// Whether the body holds an open request.
+    /// Whether the body holds an open request, or waits for work elsewhere.
     pub(crate) fn has_open(&self) -> bool {
-        self.inner().counts.open > 0
+        let inner = self.inner();
+        inner.counts.open > 0 || inner.elsewhere > 0
     }
 }
 

@@ -144,6 +144,11 @@ impl Desk {
         !self.is_empty() && self.inner().requests.notes.take(path, name, payload)
     }
 
+    /// The payload of the first note with this name that the attempt at this path has recorded in an earlier process.
+    pub(crate) fn take_note(&self, path: &str, name: &str) -> Option<Value> {
+        if self.is_empty() { None } else { self.inner().requests.notes.take_named(path, name) }
+    }
+
     /// Folds a record of a request below a node that is not done, from before this process.
     ///
     /// # Errors

@@ -52,6 +52,7 @@ use crate::around::{Around, Attempted, Call, CallKind};
 use crate::clock::Clock;
 use crate::core::Chance;
 use crate::event::{EventKind, Tags};
+use crate::executor::Executor;
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::node_info::AnyGraph;
@@ -94,6 +95,10 @@ pub(crate) struct Env {
     pub(crate) scope_updates: usize,
     /// The logs of scopes that are being trimmed.
     pub(crate) scope_trims: Arc<Mutex<BTreeSet<String>>>,
+    /// Has attempts at nodes of pools executed elsewhere.
+    pub(crate) executor: Option<Arc<dyn Executor>>,
+    /// The pools whose attempts are executed here all the same.
+    pub(crate) own_pools: BTreeSet<String>,
     /// The workflows that recorded runs have called here, by the hashes of their graphs: only the nodes that call them have
     /// them otherwise.
     pub(crate) called: Mutex<HashMap<u64, AnyGraph>>,
@@ -119,6 +124,8 @@ impl Default for Env {
             snapshot_every: 4096,
             scope_updates: 4096,
             scope_trims: Arc::default(),
+            executor: None,
+            own_pools: BTreeSet::new(),
             called: Mutex::default(),
         }
     }
@@ -129,6 +136,11 @@ impl Env {
     pub(crate) fn has_called(&self, graph: u64, definition: impl FnOnce() -> AnyGraph) {
         let mut called = self.called.lock().unwrap_or_else(PoisonError::into_inner);
         called.entry(graph).or_insert_with(definition);
+    }
+
+    /// What executes the attempts at nodes of a pool; `None` if this engine does.
+    pub(crate) fn executor_of(&self, pool: &str) -> Option<&Arc<dyn Executor>> {
+        self.executor.as_ref().filter(|_| !self.own_pools.contains(pool))
     }
 
     /// The same for an engine over another store: resources, limits and permits are shared, and what belongs to the runs of
@@ -153,6 +165,8 @@ impl Env {
             scope_updates: self.scope_updates,
             scope_trims: Arc::default(),
             called: Mutex::default(),
+            executor: self.executor.clone(),
+            own_pools: self.own_pools.clone(),
         }
     }
 
@@ -244,6 +258,10 @@ pub(crate) struct Shared {
     pub(crate) work: Option<Arc<Work>>,
     /// What crates above this one keep of the run while it is in memory, by its type.
     companions: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
+    /// The maximum size of a value; `None` if no values are written.
+    max_size: Option<MaxSize>,
+    /// Whether this is one attempt of a run that another engine drives.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// Counts as a moving part of the run while it lives.
@@ -321,7 +339,16 @@ impl Shared {
             starts: OnceLock::new(),
             work: None,
             companions: Arc::default(),
+            max_size: None,
+            is_elsewhere: false,
         }
+    }
+
+    /// For one attempt of a run that another engine drives. Values are written, and nothing is recorded.
+    pub(crate) fn elsewhere(env: &Arc<Env>, run_id: String) -> Self {
+        let max_size = Some(env.max_value_size);
+        let id = OnceLock::from(run_id);
+        Shared { id, max_size, is_elsewhere: true, ..Shared::in_memory(Arc::clone(env)) }
     }
 
     pub(crate) fn recorded(env: Arc<Env>, journal: Arc<Journal>) -> Self {
@@ -329,6 +356,7 @@ impl Shared {
         Shared {
             id,
             permits: env.permits.clone(),
+            max_size: Some(env.max_value_size),
             env,
             journal: Some(journal),
             desk: OnceLock::new(),
@@ -337,6 +365,7 @@ impl Shared {
             starts: OnceLock::new(),
             work: None,
             companions: Arc::default(),
+            is_elsewhere: false,
         }
     }
 
@@ -355,6 +384,8 @@ impl Shared {
             starts: OnceLock::new(),
             work,
             companions: Arc::clone(&self.companions),
+            max_size: None,
+            is_elsewhere: false,
         }
     }
 
@@ -423,9 +454,9 @@ impl Shared {
         ReusableBoxFuture::new(around.wrap(&call, Box::pin(body)))
     }
 
-    /// The maximum size of a value; `None` if the run is not recorded.
+    /// The maximum size of a value; `None` if no values are written, since the run is not recorded.
     pub(crate) fn max_size(&self) -> Option<MaxSize> {
-        self.journal.as_ref().map(|_| self.env.max_value_size)
+        self.max_size
     }
 
     /// Counts an attempt with a task of its own until the task is gone.

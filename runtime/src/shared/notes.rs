@@ -24,6 +24,13 @@ impl Notes {
         true
     }
 
+    /// Takes the first note with this name.
+    pub(super) fn take_named(&mut self, path: &str, name: &str) -> Option<Value> {
+        let notes = self.0.get_mut(path)?;
+        let at = notes.iter().position(|(of, _)| of == name)?;
+        Some(notes.remove(at).1)
+    }
+
     /// An attempt is over, and with it those at its requests.
     pub(super) fn forget(&mut self, path: &str) {
         if !self.0.is_empty() {

@@ -16,6 +16,8 @@ pub(crate) struct Pulse {
     generation: AtomicU64,
     /// Attempts that may not run again, and so may not be dropped while they wait.
     once_only: AtomicUsize,
+    /// Attempts that are executed elsewhere, and whose result would not wake their run outside of the memory.
+    elsewhere: AtomicUsize,
     /// A message was pushed that the driver has to flush, since no other record follows soon.
     said: AtomicBool,
     /// The run is to leave the memory, if it is at rest.
@@ -79,6 +81,19 @@ impl Pulse {
         } else {
             self.once_only.fetch_sub(1, Ordering::AcqRel);
         }
+    }
+
+    pub(crate) fn elsewhere(&self, more: bool) {
+        if more {
+            self.elsewhere.fetch_add(1, Ordering::AcqRel);
+        } else if self.elsewhere.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // The run may be at rest now.
+            self.waker.wake();
+        }
+    }
+
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.load(Ordering::Acquire) > 0
     }
 
     pub(crate) fn may_repeat_all(&self) -> bool {

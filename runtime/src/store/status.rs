@@ -27,7 +27,8 @@ pub enum RunStatus {
     Running,
     /// It cannot make progress until a question is answered or a signal comes (or a timer fires).
     Waiting,
-    /// It cannot make progress until a timer fires; no question is open, and no signal is awaited.
+    /// It cannot make progress until a timer fires, or a [pool](crate::Executor) has a result that it has not had for some time; no
+    /// question is open, and no signal is awaited.
     Sleeping,
     /// It has completed, with its output.
     Completed,
@@ -45,7 +46,7 @@ impl RunStatus {
         matches!(self, RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::StartedOver)
     }
 
-    /// Whether the run is suspended: it waits for an answer, a signal or a timer.
+    /// Whether the run is suspended: it waits for an answer, a signal, a timer or a pool.
     pub fn is_suspended(self) -> bool {
         matches!(self, RunStatus::Waiting | RunStatus::Sleeping)
     }

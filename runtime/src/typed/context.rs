@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::context::{Context, StateWriter};
 use crate::fault::Fault;
 use crate::node::not_written;
+use crate::pool::PoolContext;
 use crate::resource::ResourceNeed;
 use crate::state::{StateKey, StateKeyFact, WriteMode, decode, zero_of};
 use crate::table::GivenKey;
@@ -22,6 +23,11 @@ pub async fn resource<T: Send + Sync + 'static>(context: &Context) -> &T {
         Some(resource) => resource,
         None => context.stop(missing_resource(std::any::type_name::<T>())).await,
     }
+}
+
+/// `ctx: &PoolContext`
+pub fn pool_context(context: Context) -> PoolContext {
+    PoolContext::new(context)
 }
 
 /// `#[resource] name: &T` in a blocking body. Its existence was checked before the body was moved.

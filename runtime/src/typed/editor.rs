@@ -114,6 +114,9 @@ pub struct SeenNodeOptions {
     /// `uses(search, read)`: the nodes that it may call. Their resources are checked before a run starts, and the graph shows
     /// them.
     pub uses: (),
+    /// `pool = "gpu"`: its attempts are executed by any process that works for this pool, and by that of the run if the engine
+    /// has no executor.
+    pub pool: &'static str,
     #[doc(hidden)]
     pub __the_name_that_is_being_written_here_and_is_not_yet_the_name_of_anything: (),
 }

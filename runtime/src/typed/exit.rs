@@ -127,13 +127,23 @@ impl<T: Send + 'static, E> Exit<T, E> {
         matches!(self, Exit::Whole(_, forms) if forms.from_fault.with_input.is_some())
     }
 
+    /// Whether an error takes an arm.
+    pub(crate) fn takes_errors(&self) -> bool {
+        matches!(self, Exit::Whole(..))
+    }
+
     /// The tokens for a recorded error, by the choice that was taken.
     pub(crate) fn recorded_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
+        self.returned_error(error, Moment::recorded(choice))
+    }
+
+    /// The tokens for an error in the form of its record.
+    pub(crate) fn returned_error(&self, error: &serde_json::Value, moment: Moment<'_>) -> Result<Emitted, Unreadable> {
         match self {
             Exit::Whole(route, ErrorForms { json: Some(json), .. }) => {
                 let read = (json.read)(error)?;
                 match json.reread.check(error, Against::Fields) {
-                    Ok(()) => Ok(route(Err(read), Moment::recorded(choice))),
+                    Ok(()) => Ok(route(Err(read), moment)),
                     Err(misread) => Err(misread.into()),
                 }
             }

@@ -14,13 +14,16 @@ use super::exit::{Exit, Unrouted, exit_one};
 use super::mention::{Target, show};
 use super::scope::NestedScope;
 use crate::context::Context;
+use crate::draft::Part;
 use crate::error_text::is_too_deep;
+use crate::executor::{NodeOutcome, NodeResult};
 use crate::fault::{Cause, Fault};
-use crate::field::Unreadable;
+use crate::field::{Unreadable, at_field};
 use crate::node::{Collector, Node, Payload, reread};
 use crate::node_facts::WriteError;
 use crate::node_info::NodeInfo;
 use crate::options::{NodeOptions, Retryable};
+use crate::pool::{executor_of, send_away, take_result};
 use crate::replacement::Replacement;
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Moment, Routed, no_body,
@@ -102,7 +105,25 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 Ok(input) => input,
                 Err(fault) => return Finished::from(fault),
             };
-            let result = match Replacement::<N>::of(&context) {
+            let replacement = Replacement::<N>::of(&context);
+            if let (Some(pool), None) = (N::FACTS.pool, &replacement)
+                && let Some(executor) = executor_of(&context, pool)
+            {
+                let max = context.0.run.env.max_value_size;
+                let sent = match input.__to_json(max) {
+                    Ok(input) => send_away(executor, pool, input, &context),
+                    Err(error) => {
+                        drop_refused(input);
+                        return Finished::from(Fault::unrecordable("input", error));
+                    }
+                };
+                drop(input);
+                return match sent.await {
+                    Ok(result) => leaf.returned(result, &context),
+                    Err(fault) => Finished::from(fault),
+                };
+            }
+            let result = match replacement {
                 Some(replacement) => {
                     let mut body = replacement.run(input, context.clone());
                     poll_fn(|waker| or_fault(body.as_mut().poll(waker), &context)).await
@@ -135,6 +156,46 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                     Finished::Emitted { emitted, output: None, holder: Some(context.into_holder()) }
                 }
             }
+        }
+    }
+
+    /// The end of an attempt that was executed elsewhere.
+    fn returned(&self, mut result: NodeResult, context: &Context) -> Finished {
+        take_result(&mut result, context);
+        let unreadable = |what: &str, Unreadable { field, message }: Unreadable| {
+            let path = context.path();
+            let message = format!(
+                "the {what} that `{path}` has returned from its pool cannot be read: {}{message}",
+                at_field(&field)
+            );
+            Finished::from(Fault::Context { message })
+        };
+        match result.outcome {
+            NodeOutcome::Completed { output, state } => match Y::Given::__from_json(&output) {
+                Ok(given) => {
+                    for write in state {
+                        context.0.draft().write(Part::Shared, write);
+                    }
+                    let emitted = self.exit.value(given, Moment::of(context));
+                    let output = context.records().map(|_| Box::new(output));
+                    Finished::Emitted { emitted, output, holder: None }
+                }
+                Err(error) => unreadable("output", error.into()),
+            },
+            NodeOutcome::Failed { cause, retry, error } => {
+                let retryable = Retryable::from(retry);
+                let (routed, json) = match error {
+                    Some(error) if self.exit.takes_errors() => {
+                        match self.exit.returned_error(&error, Moment::of(context)) {
+                            Ok(emitted) => (Some(Routed { emitted, error: context.records().map(|_| error) }), None),
+                            Err(problem) => return unreadable("error", problem),
+                        }
+                    }
+                    error => (None, error.map(Box::new)),
+                };
+                Finished::Failed(Box::new(Error { cause, retryable, routed, json }))
+            }
+            NodeOutcome::Faulted { fault } => Finished::from(fault),
         }
     }
 
@@ -210,6 +271,10 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
 
     fn show(&self, input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault> {
         show::<N>(input, max)
+    }
+
+    fn read_input(&self, input: &serde_json::Value) -> Result<BoxValue, Unreadable> {
+        Ok(Box::new(N::Input::__from_json(input)?))
     }
 
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
@@ -389,6 +454,7 @@ fn describe<N: Node, Y: Yields<N>>(name: Name, options: NodeOptions, leaf: Leaf<
         type_id: TypeId::of::<N>(),
         options,
         collects: false,
+        pool: N::FACTS.pool,
         resources: leaf.node.resources(),
         node: Some(Arc::new(leaf)),
         scope: None,

@@ -169,6 +169,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
         type_id: TypeId::of::<Each<First, Last>>(),
         options: NodeOptions::default(),
         collects: false,
+        pool: None,
         node: None,
         scope: Some(Arc::new(scope)),
         resources,

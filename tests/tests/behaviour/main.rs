@@ -47,6 +47,7 @@ mod node_infos;
 mod node_inputs;
 mod notes;
 mod planners;
+mod pools;
 mod recorded_in_place;
 mod recursion;
 mod replacing;

@@ -674,6 +674,8 @@ export interface components {
             name: string;
             /** @description The JSON Schema of its output; null for END. */
             output: unknown;
+            /** @description The pool that executes its attempts. */
+            pool?: string | null;
             /** @description The nodes that it may call as children: the tools of an agent. */
             uses?: components["schemas"]["GraphUse"][];
             /** @description The ways in. */

@@ -290,7 +290,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let check = check(node, &returns, options, krate);
     let (types, collected) = types(node, &returns, options, krate, check.is_some());
     let doc = options.built_on.as_ref().map_or_else(|| doc_text(docs), |built| built.doc.clone());
-    let made = made(node, &returns, krate, &doc);
+    let made = made(node, &returns, options, krate, &doc);
     let imports = imports(node, &returns, krate);
     quote! {
         #imports
@@ -355,7 +355,7 @@ fn types(
 }
 
 /// `const FACTS`.
-fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, doc: &str) -> TokenStream {
+fn made(node: &NodeFn, returns: &Returns<'_>, options: &NodeOptions, krate: &Path, doc: &str) -> TokenStream {
     let name = node.signature.ident.to_string();
     let name = crate::names::plain(&name);
     let parameters = node.input_names();
@@ -375,7 +375,8 @@ fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, doc: &str) -> TokenS
             quote!(of(#name, #doc, #parameters, #copy, #words, #write))
         }
     };
-    quote!(const FACTS: #krate::__::NodeFacts<Self::Input, Self::Error> = #krate::__::NodeFacts::#made;)
+    let in_pool = options.pool.as_ref().map(|pool| quote!(.in_pool(#pool)));
+    quote!(const FACTS: #krate::__::NodeFacts<Self::Input, Self::Error> = #krate::__::NodeFacts::#made #in_pool;)
 }
 
 /// The traits with what a probe finds of a type that has nothing of its own.
@@ -498,6 +499,7 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
     let function = &node.signature.ident;
     let place = local(node.signature.fn_token.span());
     let context = Ident::new("__context", place);
+    let in_pool = Ident::new("__in_pool", place);
     let input = Ident::new("__input", place);
     let names: Vec<_> = (0..node.parameters.len()).map(|at| format_ident!("__{at}", span = place)).collect();
     let inputs: Vec<_> = node
@@ -544,7 +546,13 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
         })
         .collect();
     let blocking = options.blocking.is_some();
+    let takes_context = node.parameters.iter().any(|parameter| matches!(parameter, Parameter::Context));
+    let is_in_pool = takes_context && options.pool.is_some();
+    // The context of a node that may run elsewhere: it has no requests.
+    let pool_context =
+        is_in_pool.then(|| quote!(let #in_pool = #krate::__::pool_context(::core::clone::Clone::clone(#context));));
     let arguments = node.parameters.iter().zip(&names).map(|(parameter, name)| match parameter {
+        Parameter::Context if is_in_pool => quote!(&#in_pool),
         Parameter::Context if blocking => quote!(&#context),
         Parameter::Context => quote!(#context),
         Parameter::Resource(ty) if blocking => {
@@ -564,18 +572,25 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
     let is_fetched =
         |one: &Parameter| matches!(one, Parameter::Resource(_) | Parameter::State(..) | Parameter::StateOf(..));
     let fetches = node.parameters.iter().any(is_fetched);
-    let body = match (blocking || fetches, &node.signature.asyncness) {
+    let body = match (blocking || fetches || is_in_pool, &node.signature.asyncness) {
         (true, asyncness) => {
             let result = match (blocking, asyncness) {
                 (true, _) => {
                     let result = result(returned);
                     quote! {
+                        #pool_context
                         let #context = ::core::clone::Clone::clone(#context);
                         #krate::__::blocking::<::core::result::Result<Self::Output, Self::Error>>(move || #result).await
                     }
                 }
-                (false, Some(_)) => result(quote!(#returned.await)),
-                (false, None) => result(returned),
+                (false, Some(_)) => {
+                    let result = result(quote!(#returned.await));
+                    quote!(#pool_context #result)
+                }
+                (false, None) => {
+                    let result = result(returned);
+                    quote!(#pool_context #result)
+                }
             };
             quote!(#(#writers)* async move { #open #(#fetch)* #result })
         }

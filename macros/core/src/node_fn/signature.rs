@@ -121,7 +121,7 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
     }
     refuse_kinds(&function.signature, options, diagnostics);
     let parameters =
-        function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, diagnostics)).collect();
+        function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, options, diagnostics)).collect();
     if let ReturnType::Type(_, ty) = &mut function.signature.output {
         if let Some(word) = word(ty.to_token_stream(), "impl") {
             diagnostics
@@ -167,7 +167,7 @@ fn refuse_kinds(signature: &Signature, options: &NodeOptions, diagnostics: &mut 
     }
 }
 
-fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Parameter> {
+fn parameter(argument: &mut FnArg, options: &NodeOptions, diagnostics: &mut Diagnostics) -> Option<Parameter> {
     let PatType { attrs, pat, ty, .. } = match argument {
         FnArg::Receiver(receiver) => {
             diagnostics
@@ -236,6 +236,22 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
         {
             if let Some(word) = &reference.mutability {
                 diagnostics.error(word.span(), "the context is shared, and not changed").help("`ctx: &Context`");
+            }
+            if options.pool.is_some() && is_context(&reference.elem) {
+                diagnostics
+                    .error(Blame::tokens(&reference.elem), "a node with a `pool` may run in another process than its run")
+                    .help(
+                        "take `ctx: &PoolContext`: it has no `ask`, `call`, `sleep`, `step` and `wait`, which belong into a node \
+                         without a pool, before this one or behind it",
+                    );
+            }
+            Some(Parameter::Context)
+        }
+        (None, None, Type::Reference(reference)) if is_named(&reference.elem, "PoolContext") => {
+            if options.pool.is_none() {
+                diagnostics
+                    .error(Blame::tokens(&reference.elem), "only a node with a `pool` has a `PoolContext`")
+                    .help("write `ctx: &Context`, or name the pool: `#[node(pool = \"gpu\")]`");
             }
             Some(Parameter::Context)
         }
@@ -446,7 +462,11 @@ fn take(attributes: &mut Vec<Attribute>, name: &str) -> Option<Span> {
 }
 
 fn is_context(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "Context"))
+    is_named(ty, "Context")
+}
+
+fn is_named(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == name))
 }
 
 /// `ctx: &Contxt`: rustc reports the unknown type.

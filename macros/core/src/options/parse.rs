@@ -11,7 +11,7 @@ use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
 
-pub(crate) const OF_A_NODE: [&str; 10] = [
+pub(crate) const OF_A_NODE: [&str; 11] = [
     "name",
     "renamed_from",
     "retry",
@@ -21,6 +21,7 @@ pub(crate) const OF_A_NODE: [&str; 10] = [
     "max_parallel",
     "collect",
     "uses",
+    "pool",
     "crate",
 ];
 
@@ -84,7 +85,7 @@ fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {
     let mut options = NodeOptions::default();
     let mut reader = Reader::default();
     reader.each(args, "node", &OF_A_NODE, is_meant, |reader, option| {
-        if of_a_let && ["blocking", "collect", "uses", "crate"].contains(&option.text.as_str()) {
+        if of_a_let && ["blocking", "collect", "uses", "pool", "crate"].contains(&option.text.as_str()) {
             reader
                 .diagnostics
                 .error(&option.name, format!("`{}` belongs to the node itself and cannot be set here", option.text))
@@ -100,6 +101,16 @@ fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {
         diagnostics
             .error(word, "a node that runs at most once cannot be tried again")
             .help("leave out `retry` or `at_most_once`");
+    }
+    if let ([first, ..], Some(_)) = (options.uses.as_slice(), &options.pool) {
+        diagnostics
+            .error(Blame::tokens(first), "a node with a `pool` calls no other nodes")
+            .help("leave out `uses` or `pool`; a node without a pool can call this one's workflow");
+    }
+    if let (Some(collect), Some(_)) = (options.collect, &options.pool) {
+        diagnostics
+            .error(collect, "a collecting node runs where its run does, and not in a pool")
+            .help("leave out `collect` or `pool`; the nodes whose outputs it collects can be in a pool");
     }
     (options, diagnostics)
 }
@@ -260,6 +271,7 @@ impl Reader {
             "blocking" => options.blocking = self.flag(option),
             "collect" => options.collect = self.flag(option),
             "uses" => options.uses = self.nodes(option),
+            "pool" => options.pool = self.pool(option),
             _ => options.krate = self.path(option, "::graphweft"),
         }
     }

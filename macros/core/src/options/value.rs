@@ -45,6 +45,31 @@ impl Reader {
         self.name_in_quotes(value, "`name = \"charge_card\"`")
     }
 
+    /// The name of a pool, in quotes.
+    pub fn pool(&mut self, option: &Written) -> Option<LitStr> {
+        const EXAMPLE: &str = "`pool = \"gpu\"`";
+        let value = self.value(option, "\"gpu\"")?;
+        let Some(name) = string(value) else {
+            self.diagnostics.error(Blame::tokens(value), "the name of a pool is text in quotes").help(EXAMPLE);
+            return None;
+        };
+        let text = name.value();
+        if text.is_empty() {
+            self.diagnostics.error(name.span(), "the name of a pool is empty").help(EXAMPLE);
+            return None;
+        }
+        if text.trim() != text || text.contains(char::is_control) {
+            self.diagnostics
+                .error(
+                    name.span(),
+                    "a worker would not find this pool: white space is around its name, or in it a control character",
+                )
+                .help(EXAMPLE);
+            return None;
+        }
+        Some(name.clone())
+    }
+
     /// `renamed_from = "bill"` or `renamed_from("bill", "pay")`
     pub fn former_names(&mut self, option: &Written) -> Vec<LitStr> {
         let names = match &option.value {

@@ -1,0 +1,248 @@
+//! The side of the engines that drive runs.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, oneshot};
+
+use super::listener::{DONE, LOOK, Listener, read_progress};
+use super::tasks::{self, Found, Taken};
+use crate::connections::Connections;
+
+/// Has attempts at nodes of pools executed by the [workers](crate::PostgresWorker) of a database, from
+/// [`PostgresStore::executor`](crate::PostgresStore::executor).
+///
+/// ```no_run
+/// use graphweft::prelude::*;
+/// use graphweft_postgres::PostgresStore;
+///
+/// #[node(pool = "gpu", retry(max_attempts = 3), timeout = "5m")]
+/// async fn embed(text: String) -> Vec<f32> {
+///     text.bytes().map(f32::from).collect()
+/// }
+/// workflow! { pub index(Vec<String>) -> Vec<Vec<f32>> { START => [embed] => END; } }
+///
+/// # graphweft::block_on(async {
+/// let store = PostgresStore::connect("postgres://shop:secret@db.internal/shop").await?;
+/// let engine = Engine::builder().executor(store.executor()).store(store).register::<index>().build()?;
+/// engine.recover().await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+///
+/// A task is a row, and so is its result. The engine that resumes a run after a crash finds the rows of the one before.
+#[derive(Clone)]
+pub struct PostgresExecutor(Arc<Inner>);
+
+struct Inner {
+    connections: Connections,
+    waiting: Mutex<Waiting>,
+    /// There is a new task.
+    asked: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// By run and task.
+    tasks: HashMap<(String, String), Waiter>,
+    /// Those that are not in the table yet.
+    new: Vec<NodeTask>,
+    /// Those whose results the runs have, which is not in the table yet.
+    taken: Vec<Taken>,
+    /// Whether a task looks after them.
+    is_looked_after: bool,
+}
+
+struct Waiter {
+    /// With the number of records that its run had before.
+    result: oneshot::Sender<(NodeResult, i64)>,
+    progress: ProgressSender,
+    since: Instant,
+}
+
+impl PostgresExecutor {
+    pub(crate) fn over(connections: &Connections) -> Self {
+        let (connections, waiting) = (connections.clone(), Mutex::default());
+        PostgresExecutor(Arc::new(Inner { connections, waiting, asked: Notify::new() }))
+    }
+}
+
+impl Inner {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what is new, and passes the results on that there are.
+    async fn look(&self) -> Result<(), graphweft::store::StoreError> {
+        let began = Instant::now();
+        let (new, runs, ids) = {
+            let mut waiting = self.waiting();
+            waiting.tasks.retain(|_, waiter| !waiter.result.is_closed());
+            let keys: (Vec<String>, Vec<String>) = waiting.tasks.keys().cloned().unzip();
+            (std::mem::take(&mut waiting.new), keys.0, keys.1)
+        };
+        let new = &new;
+        if !new.is_empty()
+            && let Err(error) = self.connections.with(|client| async move { tasks::add(&client, new).await }).await
+        {
+            self.waiting().new.extend(new.iter().cloned());
+            return Err(error);
+        }
+        if runs.is_empty() {
+            return Ok(());
+        }
+        let of = (&*runs, &*ids);
+        let results = self.connections.with(|client| async move { tasks::results(&client, of).await }).await?;
+        for Found { run, task, result, records } in results {
+            let Some(waiter) = self.waiting().tasks.remove(&(run, task)) else { continue };
+            let result = serde_json::from_str(&result).unwrap_or_else(|error| {
+                let message =
+                    format!("the result of a worker cannot be read: {error}; let its version be that of this engine");
+                NodeResult::of_fault(Fault::Context { message })
+            });
+            // Its run may have left this process.
+            drop(waiter.result.send((result, records)));
+        }
+        // Of these a later result is in the table, and has the run resumed: see `claim`.
+        let has_waited = |waiter: &&Waiter| began.duration_since(waiter.since) >= LOOK;
+        let waiting: Vec<ProgressSender> =
+            self.waiting().tasks.values().filter(has_waited).map(|waiter| waiter.progress.clone()).collect();
+        waiting.iter().for_each(ProgressSender::accepted);
+        Ok(())
+    }
+
+    /// Notes which results their runs have.
+    async fn note_taken(&self) -> Result<(), graphweft::store::StoreError> {
+        let taken = std::mem::take(&mut self.waiting().taken);
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let of = &*taken;
+        let noted = self.connections.with(|client| async move { tasks::taken(&client, of).await }).await;
+        let is_left = |one: &Taken| match &noted {
+            Ok(left) => left.iter().any(|(run, task)| *run == one.run && *task == one.task),
+            Err(_) => true,
+        };
+        self.waiting().taken.extend(taken.iter().filter(|one| is_left(one)).cloned());
+        noted.map(drop)
+    }
+
+    fn hear(&self, payload: &str) {
+        let Some((run, task, data)) = read_progress(payload) else { return };
+        let progress = self.waiting().tasks.get(&(run, task)).map(|waiter| waiter.progress.clone());
+        if let Some(progress) = progress {
+            progress.send(data);
+        }
+    }
+}
+
+/// Ends with the executor, or when nothing waits any more.
+async fn look_after(inner: Weak<Inner>) {
+    let Some(mut listener) = inner.upgrade().map(|strong| {
+        let hears = Weak::clone(&inner);
+        let hear = move |payload: &str| {
+            if let Some(inner) = hears.upgrade() {
+                inner.hear(payload);
+            }
+        };
+        Listener::new(&strong.connections, &[DONE], hear)
+    }) else {
+        return;
+    };
+    // Before there is a task that could tell anything.
+    listener.listens().await;
+    let mut looked_after = std::time::Instant::now();
+    loop {
+        let Some(inner) = inner.upgrade() else { return };
+        let looked = match inner.look().await {
+            Ok(()) => inner.note_taken().await,
+            error => error,
+        };
+        if let Err(error) = looked {
+            tracing::warn!(%error, "the tasks of pools cannot be looked at");
+            tokio::time::sleep(LOOK).await;
+        }
+        if looked_after.elapsed() >= LOOK {
+            looked_after = std::time::Instant::now();
+            let is_settled = listener.is_settled();
+            let looked = inner.connections.with(|client| async move {
+                if is_settled {
+                    tasks::free_lost(&client).await?;
+                }
+                tasks::look_after(&client).await
+            });
+            if let Err(error) = looked.await {
+                tracing::warn!(%error, "the tasks of pools cannot be looked after");
+            }
+        }
+        {
+            let mut waiting = inner.waiting();
+            if waiting.tasks.is_empty() && waiting.new.is_empty() && waiting.taken.is_empty() {
+                waiting.is_looked_after = false;
+                return;
+            }
+        }
+        tokio::select! {
+            () = listener.heard() => {}
+            () = inner.asked.notified() => {}
+        }
+    }
+}
+
+impl Executor for PostgresExecutor {
+    fn execute(&self, task: NodeTask, progress: ProgressSender) -> BoxFuture<'static, Result<NodeResult, Fault>> {
+        let (result, waits) = oneshot::channel();
+        let (run, id) = (task.run_id.clone(), task.id.clone());
+        let Ok(runtime) = Handle::try_current() else {
+            let message = "the workers of a database are asked within a tokio runtime".to_owned();
+            return async move { Err(Fault::Context { message }) }.boxed();
+        };
+        let begins = {
+            let mut waiting = self.0.waiting();
+            let waiter = Waiter { result, progress, since: Instant::now() };
+            waiting.tasks.insert((task.run_id.clone(), task.id.clone()), waiter);
+            waiting.new.push(task);
+            !std::mem::replace(&mut waiting.is_looked_after, true)
+        };
+        if begins {
+            runtime.spawn(look_after(Arc::downgrade(&self.0)));
+        }
+        self.0.asked.notify_one();
+        // The executor lives as long as something waits for it.
+        let inner = Arc::clone(&self.0);
+        async move {
+            let Ok((result, records)) = waits.await else {
+                return Err(Fault::Context { message: "the same task was asked for again".to_owned() });
+            };
+            // From here on the run does not leave the memory before it has recorded the result.
+            inner.waiting().taken.push(Taken { run, task: id, records });
+            Ok(result)
+        }
+        .boxed()
+    }
+
+    fn cancel(&self, run_id: &str, id: &str) {
+        let (connections, run, id) = (self.0.connections.clone(), run_id.to_owned(), id.to_owned());
+        self.0.waiting().tasks.remove(&(run.clone(), id.clone()));
+        // Without a runtime the tasks of a run that is over are stopped by the next look.
+        let Ok(runtime) = Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let (run, id) = (&*run, &*id);
+            let cancelled = connections.with(|client| async move { tasks::cancel(&client, run, id).await }).await;
+            if let Err(error) = cancelled {
+                tracing::warn!(run, %error, "a task of a pool could not be cancelled; it is when its run is over");
+            }
+        });
+    }
+}
+
+impl fmt::Debug for PostgresExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresExecutor").field("connections", &self.0.connections).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,9 @@
+//! Attempts at nodes of pools, as rows of a table.
+
+mod executor;
+mod listener;
+mod tasks;
+mod worker;
+
+pub use executor::PostgresExecutor;
+pub use worker::{PostgresWorker, PostgresWorkerBuilder};

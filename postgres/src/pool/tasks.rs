@@ -1,0 +1,248 @@
+//! The statements about tasks.
+
+use deadpool_postgres::Object;
+use graphweft::store::Owner;
+use graphweft::{Fault, NodeResult, NodeTask};
+use tokio_postgres::Row;
+
+use super::listener::{CANCELLED, DONE, FREE};
+use crate::numbers::to_integer;
+use crate::trouble::Trouble;
+
+/// The statuses of runs that have not ended.
+const OPEN: &str = "('running', 'waiting', 'sleeping')";
+
+/// A task with its result.
+pub(super) struct Found {
+    pub(super) run: String,
+    pub(super) task: String,
+    pub(super) result: String,
+    /// How many records its run had then.
+    pub(super) records: i64,
+}
+
+/// A task whose result its run has.
+#[derive(Clone)]
+pub(super) struct Taken {
+    pub(super) run: String,
+    pub(super) task: String,
+    /// How many records its run had before.
+    pub(super) records: i64,
+}
+
+/// Adds tasks that are not there.
+pub(super) async fn add(client: &Object, tasks: &[NodeTask]) -> Result<(), Trouble> {
+    let insert = client
+        .prepare_cached(
+            "with added as (
+                 insert into node_tasks (run, task, pool, at_most_once, body)
+                 select * from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
+                 on conflict do nothing returning run
+             )
+             select tell_pools($6) from added limit 1",
+        )
+        .await?;
+    let runs: Vec<&str> = tasks.iter().map(|task| &*task.run_id).collect();
+    let ids: Vec<&str> = tasks.iter().map(|task| &*task.id).collect();
+    let pools: Vec<&str> = tasks.iter().map(|task| &*task.pool).collect();
+    let once: Vec<bool> = tasks.iter().map(|task| task.at_most_once).collect();
+    let bodies: Vec<String> = tasks.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    client.query(&insert, &[&runs, &ids, &pools, &once, &bodies, &FREE]).await?;
+    Ok(())
+}
+
+/// The results of these tasks that there are, each with the number of records that its run had.
+pub(super) async fn results(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<Vec<Found>, Trouble> {
+    let select = client
+        .prepare_cached(
+            "select t.run, t.task, t.result, r.records from unnest($1::text[], $2::text[]) as wanted (run, task)
+             join node_tasks t on t.run = wanted.run and t.task = wanted.task join runs r on r.id = t.run
+             where t.result is not null",
+        )
+        .await?;
+    let rows = client.query(&select, &[&runs, &tasks]).await?;
+    let found = |row: &Row| {
+        let (run, task, result) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        Ok(Found { run, task, result, records: row.try_get(3)? })
+    };
+    rows.iter().map(found).collect()
+}
+
+/// The runs of these tasks have taken their results, if they have more records than these by now: the result is in one of them, or the run
+/// has more to do and is resumed in any case. Returns by run and task those of which that is not so yet.
+pub(super) async fn taken(client: &Object, taken: &[Taken]) -> Result<Vec<(String, String)>, Trouble> {
+    let update = client
+        .prepare_cached(
+            "with of as materialized (
+                 select * from unnest($1::text[], $2::text[], $3::bigint[]) as of (run, task, records)
+             ),
+             later as (
+                 update node_tasks t set taken = true from of, runs r
+                 where t.run = of.run and t.task = of.task and r.id = of.run and r.records > of.records
+             )
+             select of.run, of.task from of join runs r on r.id = of.run and r.records <= of.records",
+        )
+        .await?;
+    let runs: Vec<&str> = taken.iter().map(|one| &*one.run).collect();
+    let tasks: Vec<&str> = taken.iter().map(|one| &*one.task).collect();
+    let records: Vec<i64> = taken.iter().map(|one| one.records).collect();
+    let rows = client.query(&update, &[&runs, &tasks, &records]).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// A task is no longer needed. Its worker hears of it; without one it is gone.
+pub(super) async fn cancel(client: &Object, run: &str, task: &str) -> Result<(), Trouble> {
+    let cancel = client
+        .prepare_cached(
+            "with gone as (delete from node_tasks where run = $1 and task = $2 and (worker is null or result is not null)),
+             stopped as (update node_tasks set cancelled = true
+                 where run = $1 and task = $2 and worker is not null and result is null returning run)
+             select tell_pools($3) from stopped",
+        )
+        .await?;
+    client.query(&cancel, &[&run, &task, &CANCELLED]).await?;
+    Ok(())
+}
+
+/// Gives free tasks of these pools to a worker, the oldest first.
+pub(super) async fn claim(
+    client: &Object,
+    worker: Owner,
+    pools: &[String],
+    most: usize,
+) -> Result<Vec<NodeTask>, Trouble> {
+    let claim = client
+        .prepare_cached(
+            "with free as (
+                 select run, task from node_tasks
+                 where pool = any($2) and result is null and worker is null and not cancelled
+                 order by number limit $3 for update skip locked
+             )
+             update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task returning t.body",
+        )
+        .await?;
+    let rows = client.query(&claim, &[&to_integer(worker.get()), &pools, &to_integer(most as u64)]).await?;
+    rows.iter().map(|row| Ok(serde_json::from_str(row.try_get(0)?)?)).collect()
+}
+
+/// The tasks that a worker has, and whether they are cancelled.
+pub(super) async fn of_worker(client: &Object, worker: Owner) -> Result<Vec<((String, String), bool)>, Trouble> {
+    let select = client
+        .prepare_cached("select run, task, cancelled from node_tasks where worker = $1 and result is null")
+        .await?;
+    let rows = client.query(&select, &[&to_integer(worker.get())]).await?;
+    rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
+}
+
+/// A worker was given a task, and has not heard of it.
+pub(super) async fn give_back(client: &Object, worker: Owner, (run, task): (&str, &str)) -> Result<(), Trouble> {
+    let free = client
+        .prepare_cached(
+            "with freed as (
+                 update node_tasks set worker = null where run = $1 and task = $2 and worker = $3 and result is null returning run
+             )
+             select tell_pools($4) from freed",
+        )
+        .await?;
+    client.query(&free, &[&run, &task, &to_integer(worker.get()), &FREE]).await?;
+    Ok(())
+}
+
+/// Adds the result of a task that this worker still has.
+pub(super) async fn finish(
+    client: &Object,
+    worker: Owner,
+    (run, task): (&str, &str),
+    result: &NodeResult,
+) -> Result<(), Trouble> {
+    let finish = client
+        .prepare_cached(
+            "with done as (
+                 update node_tasks set result = $4, done = now()
+                 where run = $1 and task = $2 and worker = $3 and result is null and not cancelled returning run
+             )
+             select tell_pools($5), (select tell() from runs where id = $1 and ready is null) from done",
+        )
+        .await?;
+    let body = serde_json::to_string(result)?;
+    client.query(&finish, &[&run, &task, &to_integer(worker.get()), &body, &DONE]).await?;
+    Ok(())
+}
+
+/// A worker has stopped a cancelled task.
+pub(super) async fn stopped(client: &Object, worker: Owner, (run, task): (&str, &str)) -> Result<(), Trouble> {
+    let delete = client
+        .prepare_cached(
+            "delete from node_tasks where run = $1 and task = $2 and worker = $3 and result is null and cancelled",
+        )
+        .await?;
+    client.execute(&delete, &[&run, &task, &to_integer(worker.get())]).await?;
+    Ok(())
+}
+
+/// Frees the tasks of workers that are gone; an attempt that may be made once is interrupted.
+pub(super) async fn free_lost(client: &Object) -> Result<(), Trouble> {
+    let interrupted = serde_json::to_string(&NodeResult::of_fault(Fault::Interrupted))?;
+    let free = client
+        .prepare_cached(
+            "with busy as materialized (
+                 select distinct worker as id from node_tasks where result is null and worker is not null
+             ),
+             gone as materialized (
+                 select id from busy where not exists (select from owners where owners.id = busy.id and alive(owners))
+             ),
+             lost as materialized (
+                 select run, task, at_most_once from node_tasks where result is null and worker in (select id from gone)
+                 for update skip locked
+             ),
+             freed as (
+                 update node_tasks t set worker = null from lost
+                 where t.run = lost.run and t.task = lost.task and not lost.at_most_once returning t.run
+             ),
+             interrupted as (
+                 update node_tasks t set result = $1, done = now() from lost
+                 where t.run = lost.run and t.task = lost.task and lost.at_most_once returning t.run
+             )
+             select tell_pools(what) from (
+                 (select $2::text as what from freed limit 1) union all (select $3 from interrupted limit 1)
+             ) as news",
+        )
+        .await?;
+    client.query(&free, &[&interrupted, &FREE, &DONE]).await?;
+    Ok(())
+}
+
+/// Stops what runs that are over have left.
+pub(super) async fn look_after(client: &Object) -> Result<(), Trouble> {
+    let stop = client
+        .prepare_cached(&format!(
+            "with over as (
+                 update node_tasks t set cancelled = true where result is null and not cancelled
+                 and not exists (select from runs where id = t.run and status in {OPEN}) returning run
+             ),
+             gone as (delete from node_tasks where cancelled and result is null and worker is null)
+             select tell_pools($1) from over limit 1"
+        ))
+        .await?;
+    client.query(&stop, &[&CANCELLED]).await?;
+    Ok(())
+}
+
+/// Removes results that are no longer needed.
+pub(super) async fn tidy(client: &Object) -> Result<(), Trouble> {
+    let remove = client
+        .prepare_cached(&format!(
+            "delete from node_tasks t where result is not null and (taken and done < now() - interval '10 minutes'
+             or not exists (select from runs where id = t.run and status in {OPEN}))"
+        ))
+        .await?;
+    client.execute(&remove, &[]).await?;
+    Ok(())
+}
+
+/// Tells the progress of a task.
+pub(super) async fn tell(client: &Object, payload: &str) -> Result<(), Trouble> {
+    let tell = client.prepare_cached("select tell_pools($1)").await?;
+    client.query(&tell, &[&payload]).await?;
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Nodes of pools: workers are killed while they execute them, engines leave while they wait, and a ledger outside says what was executed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use futures::StreamExt;
+use graphweft::prelude::*;
+use graphweft::store::Store;
+use graphweft_postgres::{PostgresStore, PostgresWorker};
+use graphweft_postgres_tests::workflows::{of_scene, poster, scene};
+use graphweft_postgres_tests::{builder, client, fresh_schema, server};
+
+/// One ledger for the nodes of this process, since it is named by the environment.
+fn ledger() -> PathBuf {
+    PathBuf::from(std::env::var_os("GRAPHWEFT_LEDGER").expect("`with_server.sh` sets it"))
+}
+
+fn lines_of(run: &str) -> Vec<(String, u128, String)> {
+    let text = std::fs::read_to_string(ledger()).unwrap_or_default();
+    let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let of_run = lines.filter(|words| words[2] == run);
+    of_run.map(|words| (words[0].to_owned(), words[1].parse().unwrap(), words[3].to_owned())).collect()
+}
+
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let waits = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), waits).await.unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+async fn engine_of(store: &PostgresStore) -> Engine {
+    let builder = Engine::builder().executor(store.executor()).store(store.clone());
+    let engine = builder.register::<scene>().register::<poster>().build().unwrap();
+    engine.recover().await.unwrap();
+    engine
+}
+
+async fn worker_of(store: &PostgresStore) -> PostgresWorker {
+    let engine = Engine::builder().register::<scene>().register::<poster>().build().unwrap();
+    store.worker(engine).pool("gpu").max_concurrency(1.try_into().unwrap()).start().await.unwrap()
+}
+
+fn spawn(schema: &str, ledger: &Path) -> Child {
+    let worker = Command::new(env!("CARGO_BIN_EXE_pool_worker"))
+        .args([&server(), schema, "2"])
+        .env("GRAPHWEFT_LEDGER", ledger)
+        .stdout(Stdio::null())
+        .spawn();
+    worker.expect("the worker starts")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_of_a_pool_execute_the_nodes_and_their_progress_comes_back() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let _workers = (worker_of(&store).await, worker_of(&store).await, worker_of(&store).await);
+    let run = engine.start::<scene>(7).id("progress").await.unwrap();
+    let events = run.events();
+    assert_eq!(run.result().await.unwrap(), of_scene(7));
+    let progress = events.filter(|event| {
+        let is_progress = matches!(event.kind, EventKind::Progress { .. });
+        async move { is_progress }
+    });
+    assert_eq!(progress.count().await, 8);
+    assert_eq!(lines_of("progress").iter().filter(|(what, ..)| what == "end").count(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_engine_attaches_to_the_tasks_of_one_that_has_left() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let first = engine_of(&store).await;
+    first.start::<scene>(2).id("handed").await.unwrap();
+    let worker = worker_of(&store).await;
+    until("a node begins", async || !lines_of("handed").is_empty()).await;
+    first.shutdown().await;
+    // All of them are executed while no engine has the run.
+    until("all are done", async || lines_of("handed").iter().filter(|(what, ..)| what == "end").count() == 8).await;
+    worker.drain().await;
+    let second = engine_of(&store).await;
+    let run = second.get_run_of::<scene>("handed").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), of_scene(2));
+    assert_eq!(lines_of("handed").iter().filter(|(what, ..)| what == "start").count(), 8);
+}
+
+/// One that keeps no run in memory which waits, and the run `id` of `scene(3)`, which has left it, since there is no worker.
+async fn engine_without(store: &PostgresStore, id: &str) -> Engine {
+    let builder = Engine::builder().executor(store.executor()).store(store.clone()).max_resident_waiting(0);
+    let engine = builder.register::<scene>().build().unwrap();
+    engine.recover().await.unwrap();
+    engine.start::<scene>(3).id(id).await.unwrap();
+    engine.until_not_driven(id).await.unwrap();
+    assert_eq!(store.header(id).await.unwrap().unwrap().status, RunStatus::Sleeping);
+    engine
+}
+
+fn begun(run: &str) -> usize {
+    lines_of(run).iter().filter(|(what, ..)| what == "start").count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_for_its_pool_is_not_in_memory_and_is_resumed_by_the_results() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = engine_without(&store, "parked").await;
+    let _worker = worker_of(&store).await;
+    let run = engine.get_run_of::<scene>("parked").await.unwrap().unwrap();
+    assert_eq!((run.result().await.unwrap(), begun("parked")), (of_scene(3), 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_in_no_memory_continues_on_another_engine_when_its_own_is_gone() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    engine_without(&store, "moved").await.shutdown().await;
+    let worker = worker_of(&store).await;
+    until("all are done", async || lines_of("moved").iter().filter(|(what, ..)| what == "end").count() == 8).await;
+    worker.drain().await;
+    let other = engine_of(&store).await;
+    let run = other.get_run_of::<scene>("moved").await.unwrap().unwrap();
+    assert_eq!((run.result().await.unwrap(), begun("moved")), (of_scene(3), 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tasks_of_a_run_that_is_cancelled_outside_of_the_memory_are_removed() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_without(&store, "given up").await;
+    engine.cancel("given up").await.unwrap();
+    let run = engine.get_run_of::<scene>("given up").await.unwrap().unwrap();
+    assert!(matches!(run.result().await, Err(RunError::Cancelled)));
+    let _worker = worker_of(&store).await;
+    let client = client(&schema).await;
+    let left = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
+    until("they are gone", async || left().await == 0).await;
+    assert_eq!(begun("given up"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_stops_its_worker() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let _worker = worker_of(&store).await;
+    let run = engine.start::<poster>(1).id("cancelled").await.unwrap();
+    until("the node begins", async || !lines_of("cancelled").is_empty()).await;
+    run.cancel().await.unwrap();
+    assert!(matches!(run.result().await, Err(RunError::Cancelled)));
+    until("it hears of it", async || lines_of("cancelled").iter().any(|(what, ..)| what == "stopped")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_may_be_made_once_is_interrupted_when_its_worker_is_killed() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let mut worker = spawn(&schema, &ledger());
+    let run = engine.start::<poster>(1).id("once").await.unwrap();
+    until("the node begins", async || !lines_of("once").is_empty()).await;
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    let _next = worker_of(&store).await;
+    let Err(RunError::Failed(failure)) = run.result().await else { panic!("it was interrupted") };
+    assert_eq!(failure.cause.fault, Some(Fault::Interrupted));
+    assert_eq!(lines_of("once").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_workers_lose_nothing_and_nothing_that_has_a_result_is_executed_again() {
+    const RUNS: u64 = 12;
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let mut workers: Vec<Child> = (0..3).map(|_| spawn(&schema, &ledger())).collect();
+    let mut runs = Vec::new();
+    for n in 0..RUNS {
+        runs.push((n, engine.start::<scene>(n).id(format!("killed-{n}")).await.unwrap()));
+    }
+    for at in 0..8 {
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        let worker = &mut workers[at % 3];
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+        *worker = spawn(&schema, &ledger());
+    }
+    for (n, run) in runs {
+        assert_eq!(run.result().await.unwrap(), of_scene(n), "{n}");
+        let mut last: HashMap<String, (u128, u32)> = HashMap::new();
+        for (what, micros, path) in lines_of(run.id()) {
+            let seen = last.entry(path).or_default();
+            if what == "start" { seen.0 = micros } else { seen.1 += 1 }
+        }
+        let header = store.header(run.id()).await.unwrap().unwrap();
+        let mut judged = 0;
+        for stored in store.read(header.key, 0, usize::MAX).await.unwrap() {
+            let (EventKind::NodeCompleted { .. }, Some((started, ended))) =
+                (&stored.record.kind, last.get(&stored.record.path))
+            else {
+                continue;
+            };
+            judged += 1;
+            let recorded = stored.time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros() + 1000;
+            assert!(*started <= recorded, "{} began again after its record", stored.record.path);
+            assert!(*ended > 0, "{} is recorded and has not ended", stored.record.path);
+        }
+        assert_eq!(judged, 8, "the ledger knows the paths");
+    }
+    for mut worker in workers {
+        worker.kill().unwrap();
+        worker.wait().unwrap();
+    }
+}

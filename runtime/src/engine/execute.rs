@@ -1,0 +1,253 @@
+//! Executes attempts at nodes of pools for engines elsewhere, which drive their runs.
+
+use std::fmt;
+use std::future::{Future, IntoFuture, pending, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Either, select};
+use serde_json::Value;
+
+use super::inner::Engine;
+use crate::around::CallKind;
+use crate::attempt::Attempt;
+use crate::catch::caught;
+use crate::compile;
+use crate::context::Context;
+use crate::driver::Running;
+use crate::executor::{NodeOutcome, NodeResult, NodeTask};
+use crate::fault::Fault;
+use crate::field::{Unreadable, at_field};
+use crate::pool::{Outlet, Reports};
+use crate::shared::Shared;
+use crate::table::{Definition, Error, Finished};
+
+/// An attempt at a node of a pool, which runs when this is awaited; see [`Engine::execute`].
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{NodeOutcome, NodeTask, json};
+///
+/// #[node(pool = "gpu")]
+/// async fn embed(text: String, ctx: &PoolContext) -> usize {
+///     ctx.progress("half of it");
+///     text.len()
+/// }
+/// workflow! { pub index(String) -> usize { START => embed; } }
+///
+/// # graphweft::block_on(async {
+/// let worker = Engine::builder().register::<index>().build()?;
+/// let task: NodeTask = serde_json::from_value(json!({
+///     "id": "0199", "pool": "gpu", "run_id": "order-7", "workflow": "index", "node": ["embed"], "path": "index/embed",
+///     "attempt": 1, "input": "a poem",
+/// }))?;
+/// let execution = worker.execute(task).on_progress(|data| println!("{data}"));
+/// let result = execution.await?;
+/// assert_eq!(result.outcome, NodeOutcome::Completed { output: json!(6), state: Vec::new() });
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[must_use = "nothing is executed before it is awaited"]
+pub struct Execution {
+    engine: Engine,
+    task: NodeTask,
+    progress: Box<dyn Fn(Value) + Send + Sync>,
+    cancelled: BoxFuture<'static, ()>,
+}
+
+/// An attempt at a node of a pool was not executed.
+///
+/// ```
+/// use graphweft::{ExecuteError, Fault, NodeResult};
+///
+/// /// What a worker answers.
+/// fn answer(executed: Result<NodeResult, ExecuteError>) -> Option<NodeResult> {
+///     match executed {
+///         Ok(result) => Some(result),
+///         Err(ExecuteError::Cancelled) => None, // it is no longer needed
+///         Err(error) => Some(NodeResult::of_fault(Fault::Context { message: error.to_string() })),
+///     }
+/// }
+///
+/// assert_eq!(answer(Err(ExecuteError::Cancelled)), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecuteError {
+    /// The engine has no such node in this pool. Its version of the program may be another one than that of the engine that drives the
+    /// run.
+    #[error(
+        "this worker has no node `{}` of pool `{pool}` in workflow `{workflow}`; register the version of the workflow that the run is \
+         driven with", node.join("/")
+    )]
+    UnknownNode {
+        /// The workflow.
+        workflow: String,
+        /// The names that lead to the node.
+        node: Vec<String>,
+        /// The pool.
+        pool: String,
+    },
+    /// The input is none of the node here.
+    #[error("the input of `{path}` cannot be read by this worker: {}{message}", at_field(field))]
+    InvalidInput {
+        /// The path of the attempt.
+        path: String,
+        /// Where in the input: `lines[2].price`; `.` for the whole.
+        field: String,
+        /// The problem there.
+        message: String,
+    },
+    /// It was cancelled, by [`Execution::cancelled_by`].
+    #[error("the attempt was cancelled")]
+    Cancelled,
+}
+
+impl Engine {
+    /// Executes an attempt at a node of a pool, for an engine elsewhere that drives the run: the other side of an
+    /// [`Executor`](crate::Executor). The workflow has to be registered here, or called by a node of a registered one that says
+    /// `uses(..)`.
+    ///
+    /// The attempt has the resources, mocks, [`max_concurrency`](crate::EngineBuilder::max_concurrency) and
+    /// [`cancel_grace_period`](crate::EngineBuilder::cancel_grace_period) of this engine. Its time limit counts from its permit. A panic
+    /// is a fault, as everywhere. Nothing is recorded here.
+    ///
+    /// # Errors
+    /// When it is awaited: [`ExecuteError`]. An attempt that has failed is a [`NodeResult`].
+    ///
+    /// # Cancel safety
+    /// A future that is dropped drops the node at its `.await`.
+    pub fn execute(&self, task: NodeTask) -> Execution {
+        let (progress, cancelled) = (Box::new(|_| ()), pending().boxed());
+        Execution { engine: self.clone(), task, progress, cancelled }
+    }
+
+    /// A node in a graph of a workflow of this name.
+    fn node_of_pool(&self, task: &NodeTask) -> Option<(Arc<Definition>, usize)> {
+        let registered = self.0.workflows.values().flat_map(|versions| versions.all());
+        let registered: Vec<&Arc<Definition>> = registered.map(|version| &version.definition).collect();
+        let called = self.0.called.iter().copied();
+        let known = registered.iter().copied().chain(called).filter(|known| known.name == task.workflow);
+        known.cloned().find_map(|known| found_in(known, task)).or_else(|| {
+            let graphs = registered.iter().flat_map(|definition| compile::definitions(definition));
+            let uses = graphs.flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
+            let used = compile::all_used(uses).into_iter().filter_map(|used| (used.called)()?.downcast().ok());
+            let mut used = used.filter(|used: &Arc<Definition>| used.name == task.workflow);
+            used.find_map(|used| found_in(used, task))
+        })
+    }
+}
+
+fn found_in(mut definition: Arc<Definition>, task: &NodeTask) -> Option<(Arc<Definition>, usize)> {
+    let (last, around) = task.node.split_last()?;
+    for name in around {
+        let entry = definition.entries.iter().find(|entry| entry.name == *name)?;
+        definition = Arc::clone(entry.scope.as_ref()?.definition());
+    }
+    let is_it = |entry: &crate::table::Entry| entry.name == *last && entry.pool == Some(task.pool.as_str());
+    let at = definition.entries.iter().position(is_it)?;
+    Some((definition, at))
+}
+
+impl Execution {
+    /// Has the progress of the attempt (`ctx.progress`) passed to this function, as plain JSON. It is called by the node.
+    pub fn on_progress(self, progress: impl Fn(Value) + Send + Sync + 'static) -> Self {
+        Execution { progress: Box::new(progress), ..self }
+    }
+
+    /// Cancels the attempt when this future is ready. A node that listens for it has the grace period of the engine to end; any other is
+    /// dropped at its `.await`. The execution then ends with [`ExecuteError::Cancelled`].
+    pub fn cancelled_by(self, cancelled: impl Future<Output = ()> + Send + 'static) -> Self {
+        Execution { cancelled: cancelled.boxed(), ..self }
+    }
+
+    async fn run(self) -> Result<NodeResult, ExecuteError> {
+        let Execution { engine, task, progress, cancelled } = self;
+        let Some((definition, at)) = engine.node_of_pool(&task) else {
+            let NodeTask { workflow, node, pool, .. } = task;
+            return Err(ExecuteError::UnknownNode { workflow, node, pool });
+        };
+        let node = definition.entries.get(at).and_then(|entry| entry.node.clone());
+        let Some(node) = node else { return Ok(NodeResult::of_fault(crate::table::no_body(&task.path))) };
+        let NodeTask { run_id, path, attempt: number, timeout, input, state, .. } = task;
+        let input = match caught(|| node.read_input(&input)) {
+            Ok(Ok(input)) => input,
+            Ok(Err(Unreadable { field, message })) => return Err(ExecuteError::InvalidInput { path, field, message }),
+            Err(fault) => return Ok(NodeResult::of_fault(fault)),
+        };
+        let env = &engine.0.env;
+        let run = Arc::new(Shared::elsewhere(env, run_id));
+        let outlet = run.companion::<Outlet>();
+        outlet.set(Reports::new(progress));
+        // START and END have no entries.
+        let place = (&definition, at as u32 + 2);
+        let attempt = Arc::new(Attempt::elsewhere(Arc::clone(&run), &path, place, number, state));
+        let begun = caught(|| {
+            let body = node.run(input, Context::new(&attempt));
+            let body = run.surrounded(body, CallKind::Node, || path.clone(), number);
+            Running::new(body, timeout, run.permits.as_ref(), None)
+        });
+        let mut running = match begun {
+            Ok(running) => running,
+            Err(fault) => return Ok(NodeResult::of_fault(fault)),
+        };
+        let finished = {
+            let ended = poll_fn(|waker| running.poll(Some(&attempt), waker));
+            match select(pin!(ended), cancelled).await {
+                Either::Left((finished, _)) => Some(finished),
+                Either::Right(((), ended)) => {
+                    let grace = env.cancel_grace_period;
+                    let listens = attempt.listens() && !grace.is_zero();
+                    attempt.cancel();
+                    if listens {
+                        let _ = tokio::time::timeout(grace, ended).await;
+                    }
+                    None
+                }
+            }
+        };
+        drop(running);
+        match finished {
+            Some(finished) => Ok(result_of(finished, &attempt, &outlet)),
+            None => Err(ExecuteError::Cancelled),
+        }
+    }
+}
+
+fn result_of(finished: Finished, attempt: &Attempt, outlet: &Outlet) -> NodeResult {
+    let outcome = match finished {
+        Finished::Emitted { output: Some(output), .. } => match attempt.take_writes() {
+            Ok(writes) => {
+                let state = writes.0.map(|set| set.shared).unwrap_or_default();
+                NodeOutcome::Completed { output: *output, state }
+            }
+            Err(fault) => NodeOutcome::Faulted { fault },
+        },
+        Finished::Emitted { output: None, .. } | Finished::Waiting => {
+            let message = format!("`{}` has ended without an output; this is a mistake in graphweft", attempt.path());
+            NodeOutcome::Faulted { fault: Fault::Context { message } }
+        }
+        Finished::Failed(error) => {
+            let Error { cause, retryable, routed, json } = *error;
+            let error = routed.and_then(|routed| routed.error).or_else(|| json.map(|json| *json));
+            NodeOutcome::Failed { cause, retry: retryable.into(), error }
+        }
+        Finished::Fault(fault) => NodeOutcome::Faulted { fault: *fault },
+    };
+    NodeResult { outcome, is_last: attempt.is_last(), reports: outlet.take() }
+}
+
+impl IntoFuture for Execution {
+    type Output = Result<NodeResult, ExecuteError>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        self.run().boxed()
+    }
+}
+
+impl fmt::Debug for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Execution").field("task", &self.task).finish_non_exhaustive()
+    }
+}
