@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use graphweft::Json;
@@ -12,6 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::error::ClientError;
+use crate::invocation::MAX_BODY;
 
 /// How often a request is made, each time to the next server.
 const ATTEMPTS: usize = 60;
@@ -23,6 +24,9 @@ const MAX_PAUSE: Duration = Duration::from_millis(400);
 
 /// How long a server may take for one request: one that is stopped does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long all attempts may take together, with those at servers that do not answer.
+const ALL_ATTEMPTS: Duration = Duration::from_secs(150);
 
 /// Some servers, of which any will do. A clone shares their connections.
 #[derive(Clone, Debug)]
@@ -51,6 +55,10 @@ impl Servers {
         Servers { http: http.build(connector), addresses: addresses.collect(), next: Arc::default() }
     }
 
+    pub(crate) fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
     /// Asks for something, and again while no server answers.
     pub(crate) async fn get(&self, path: &str) -> Result<Json, ClientError> {
         self.send(http::Method::GET, Request { path, body: None, idempotency_key: None }).await
@@ -62,8 +70,15 @@ impl Servers {
     }
 
     async fn send(&self, method: http::Method, request: Request<'_>) -> Result<Json, ClientError> {
+        if let Some(bytes) = request.body.as_ref().map(Bytes::len).filter(|bytes| *bytes > MAX_BODY) {
+            return Err(ClientError::TooLarge { bytes, limit: MAX_BODY });
+        }
         let (mut last, mut pause) = ("there is no address".to_owned(), PAUSE);
+        let begun = Instant::now();
         for _ in 0..if self.addresses.is_empty() { 0 } else { ATTEMPTS } {
+            if begun.elapsed() > ALL_ATTEMPTS {
+                break;
+            }
             let at = self.next.load(Ordering::Relaxed);
             let address = &self.addresses[at % self.addresses.len()];
             match tokio::time::timeout(PATIENCE, self.send_to(address, &method, &request)).await {
