@@ -45,7 +45,7 @@ const BEGINS: Duration = Duration::from_secs(20);
 pub struct Client(Servers);
 
 impl Client {
-    /// With the addresses of the ingress of servers, `host:port`. Connects with the first request.
+    /// With the addresses of the ingress of servers: `host:port`, or `https://host:port` with the feature `tls`. Connects with the first request.
     pub fn connect<A: AsRef<str>>(ingress: &[A]) -> Client {
         Client(Servers::at(ingress))
     }

@@ -128,6 +128,7 @@ async fn a_run_that_waits_is_suspended_and_resumed_by_an_answer() {
     let kinds: Vec<_> = run.events_from(0).await.unwrap().iter().map(|event| event.kind.name().to_owned()).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "answered").count(), 1, "{kinds:?}");
     assert_eq!(kinds.iter().filter(|kind| *kind == "node_started").count(), 1, "{kinds:?}");
+    assert_eq!(noted(&cluster, &run).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,6 +165,7 @@ async fn a_suspended_run_is_cancelled() {
     until("it has ended", || async { run.status().await.unwrap().unwrap().status == RunStatus::Cancelled }).await;
     assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
     run.cancel().await.unwrap();
+    assert_eq!(noted(&cluster, &run).await, 1);
 }
 
 #[node]
@@ -205,6 +207,7 @@ async fn signals_reach_a_suspended_run_in_their_order_and_one_with_an_id_once() 
         run.signal(PAID, id, cents).await.unwrap();
     }
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(211));
+    assert_eq!(noted(&cluster, &run).await, 2);
 }
 
 struct Bank {
@@ -367,6 +370,12 @@ async fn a_run_that_starts_over_fails_and_says_why() {
     assert!(failure.cause.to_string().contains("starting over is not possible"), "{failure:?}");
 }
 
+/// How many messages are noted in the appends that record them: those do not count if they come again.
+async fn noted<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>) -> usize {
+    let sql = format!("select value_utf8 from state where service_key = '{}' and key like 'r/%'", run.id());
+    cluster.query(&sql).await.matches(r#"\"m\":\"inv_"#).count()
+}
+
 /// How large the journal of the invocation of a run is: it grows each time that the run is resumed.
 async fn journal_of<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>) -> String {
     let sql = format!(
@@ -492,9 +501,48 @@ async fn an_invocation_that_is_cancelled_in_restate_cancels_its_run() {
     let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
     questions(&run).await;
     until_invocation_is(&cluster, &run, "suspended").await;
-    cluster.cancel_invocation(run.id()).await;
+    cluster.end_invocation(run.id(), "cancel").await;
     until("it has ended", || async { run.status().await.unwrap().unwrap().status == RunStatus::Cancelled }).await;
     assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_invocation_was_killed_in_restate_continues_when_it_is_started_again() {
+    let (cluster, _here, client) = with(Worker::builder().register::<publish>().resident(Duration::ZERO)).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "suspended").await;
+    cluster.end_invocation(run.id(), "kill").await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+}
+
+#[node]
+async fn twice(ctx: &Context) -> (u32, u32) {
+    let first = ctx.ask("how_many", "How many?").key(1).await;
+    (first, ctx.ask("how_many", "How many more?").key(2).await)
+}
+workflow! {
+    /// Asks two questions, one after the other.
+    pub asks_twice(()) -> (u32, u32) { START => twice; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_made_again_is_one_answer_and_not_one_to_the_next_question_of_the_same_name() {
+    let (cluster, _here, client) = with(Worker::builder().register::<asks_twice>().resident(Duration::ZERO)).await;
+    let run = client.start::<asks_twice>((), "twice").await.unwrap();
+    let first = questions(&run).await[0].id.clone();
+    for _ in 0..2 {
+        let body = format!("{{\"question\":\"{first}\",\"answer\":1}}");
+        let answered = cluster.post_once("/graphweft.asks_twice/twice/answer", &body, "call-1").await;
+        assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    }
+    until("the next one is asked", || async { questions(&run).await[0].id != first }).await;
+    assert_eq!(noted(&cluster, &run).await, 1);
+    assert_eq!(status_of(run.answer(&first, 2).await), 409);
+    run.answer(&questions(&run).await[0].id, 2).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed((1, 2)));
 }
 
 #[node]
