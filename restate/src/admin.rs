@@ -82,7 +82,8 @@ impl ListRuns {
 }
 
 impl Admin {
-    /// With the addresses of the administration of servers, `host:port`. Connects with the first request.
+    /// With the addresses of the administration of servers: `host:port`, or `https://host:port` with the feature `tls`. Connects with the
+    /// first request.
     pub fn connect<A: AsRef<str>>(admin: &[A]) -> Admin {
         Admin(Servers::at(admin))
     }

@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use graphweft::{Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, Workflow};
 use serde::Deserialize;
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::error::ClientError;
-use crate::handlers::StatusOf;
+use crate::handlers::{OfEnd, StatusOf};
 use crate::http_client::{Request, Servers};
 use crate::manifest::service;
 
@@ -18,6 +19,9 @@ use crate::manifest::service;
 const PAUSE: Duration = Duration::from_millis(10);
 
 const MAX_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a worker may take to begin with what Restate has accepted.
+const BEGINS: Duration = Duration::from_secs(20);
 
 /// Starts runs and finds them, through the ingress of Restate's servers. Cheap to clone.
 ///
@@ -41,17 +45,19 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 pub struct Client(Servers);
 
 impl Client {
-    /// With the addresses of the ingress of servers, `host:port`. Connects with the first request.
+    /// With the addresses of the ingress of servers: `host:port`, or `https://host:port` with the feature `tls`. Connects with the first request.
     pub fn connect<A: AsRef<str>>(ingress: &[A]) -> Client {
         Client(Servers::at(ingress))
     }
 
     /// Starts a run, and returns when Restate has recorded that it is to run. The same id with the same input gives the same run, however often it
-    /// is started.
+    /// is started, until it is [forgotten](RunHandle::forget). One that has not ended, and whose invocation was killed in Restate, continues.
     ///
     /// # Errors
     /// [`ClientError::Refused`] with status 409 if there is a run with this id and another input. An input that the workflow
-    /// does not take ends the run before its first record, which [`RunHandle::outcome`] reports.
+    /// does not take ends the run before its first record, which [`RunHandle::outcome`] reports; it may be started again.
+    /// [`ClientError::TooLarge`] if Restate does not take the input. [`ClientError::Unreachable`] if the id was started
+    /// before, and no worker begins with that for 20 seconds, so that its input is not known.
     ///
     /// # Cancel safety
     /// If the future is dropped, the run may have been started.
@@ -62,15 +68,36 @@ impl Client {
     ) -> Result<RunHandle<W>, ClientError> {
         let input = input.to_record().map_err(|error| ClientError::of_payload("the input", &error))?;
         let run = self.run::<W>(id);
+        match run.look(Some(&input)).await? {
+            Look::There(progress) => {
+                run.compare(&progress)?;
+                if progress.status.is_over() {
+                    return Ok(run);
+                }
+            }
+            // What has ended before its first record does not count.
+            Look::Refused(_) => run.forget().await?,
+            Look::Nothing => {}
+        }
         let body = Some(Bytes::from(input.to_string()));
         let path = run.path("run/send");
-        // The next request with this key gets the invocation of the first.
+        // While an invocation with this key has not ended, the next request gets it.
         let sent = self.0.post(Request { path: &path, body, idempotency_key: Some("run".to_owned()) }).await?;
-        if sent["status"] == "PreviouslyAccepted" && run.has_other_input(input).await? {
-            let message = format!("run `{}` was started with another input", run.id);
-            return Err(ClientError::Refused { status: 409, message });
+        let (began, mut pause) = (Instant::now(), PAUSE);
+        loop {
+            match run.look(Some(&input)).await? {
+                Look::There(progress) => return run.compare(&progress).map(|()| run),
+                // It is this one, or one that had the same fate.
+                Look::Refused(_) => return Ok(run),
+                Look::Nothing if sent["status"] != "PreviouslyAccepted" => return Ok(run),
+                Look::Nothing => {}
+            }
+            if began.elapsed() > BEGINS {
+                return Err(run.not_begun("it was started before"));
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
         }
-        Ok(run)
     }
 
     /// A run by its id. Whether there is one is not asked.
@@ -126,10 +153,21 @@ pub struct RunProgress {
     pub records: u64,
     /// Its open questions.
     pub questions: Vec<Question>,
+    /// When it was created, in milliseconds since 1970.
+    #[serde(default)]
+    created: u64,
     #[serde(default)]
     outcome: Json,
     #[serde(default)]
     is_same_input: Option<bool>,
+}
+
+/// What there is of a run.
+enum Look {
+    There(RunProgress),
+    /// It has ended before its first record.
+    Refused(ClientError),
+    Nothing,
 }
 
 impl<W: Workflow> RunHandle<W> {
@@ -143,13 +181,53 @@ impl<W: Workflow> RunHandle<W> {
     }
 
     async fn call(&self, handler: &str, body: Option<Json>) -> Result<Json, ClientError> {
-        let body = body.map(|body| Bytes::from(body.to_string()));
-        self.servers.post(Request { path: &self.path(handler), body, idempotency_key: None }).await
+        self.call_with(handler, body, None).await
     }
 
-    async fn progress(&self, of: &StatusOf) -> Result<Option<RunProgress>, ClientError> {
+    /// Calls a handler that changes something: however often the request is made, it is done once.
+    async fn call_once(&self, handler: &str, body: Option<Json>) -> Result<Json, ClientError> {
+        self.call_with(handler, body, Some(Uuid::now_v7().to_string())).await
+    }
+
+    async fn call_with(
+        &self,
+        handler: &str,
+        body: Option<Json>,
+        idempotency_key: Option<String>,
+    ) -> Result<Json, ClientError> {
+        let body = body.map(|body| Bytes::from(body.to_string()));
+        self.servers.post(Request { path: &self.path(handler), body, idempotency_key }).await
+    }
+
+    /// `input`: what the run is to be compared with.
+    async fn look(&self, input: Option<&Json>) -> Result<Look, ClientError> {
+        let of = StatusOf { input: input.cloned() };
         let status = self.call("status", Some(json!(of))).await?;
-        serde_json::from_value(status).map_err(|error| ClientError::of_json("the status of a run", &error))
+        if let Some(refused) = status.get("refused") {
+            let message = refused["message"].as_str().unwrap_or_default().to_owned();
+            let status = refused["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(400);
+            return Ok(Look::Refused(ClientError::Refused { status, message }));
+        }
+        let progress: Option<RunProgress> =
+            serde_json::from_value(status).map_err(|error| ClientError::of_json("the status of a run", &error))?;
+        Ok(progress.map_or(Look::Nothing, Look::There))
+    }
+
+    fn compare(&self, progress: &RunProgress) -> Result<(), ClientError> {
+        if progress.is_same_input == Some(false) {
+            let message = format!("run `{}` was started with another input", self.id);
+            return Err(ClientError::Refused { status: 409, message });
+        }
+        Ok(())
+    }
+
+    fn not_begun(&self, what: &str) -> ClientError {
+        let message = format!(
+            "run `{}`: {what}, and no worker has begun with it for {} s; it begins when one is free",
+            self.id,
+            BEGINS.as_secs()
+        );
+        ClientError::Unreachable { addresses: self.servers.addresses().to_vec(), message }
     }
 
     /// How far the run is; `None` if it has not begun, or there is no such run.
@@ -157,34 +235,10 @@ impl<W: Workflow> RunHandle<W> {
     /// # Errors
     /// If no server answers, or no worker has registered the workflow.
     pub async fn status(&self) -> Result<Option<RunProgress>, ClientError> {
-        self.progress(&StatusOf::default()).await
-    }
-
-    /// Whether the run was started with another input. Waits for its first record.
-    async fn has_other_input(&self, input: Json) -> Result<bool, ClientError> {
-        let (of, mut pause) = (StatusOf { input: Some(input) }, PAUSE);
-        loop {
-            if let Some(progress) = self.progress(&of).await? {
-                return Ok(progress.is_same_input == Some(false));
-            }
-            if self.refusal().await?.is_some() {
-                return Ok(false);
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_PAUSE);
-        }
-    }
-
-    /// Why the run has ended before its first record, if it has.
-    async fn refusal(&self) -> Result<Option<ClientError>, ClientError> {
-        let path = format!("/restate/invocation{}/run/output", self.path("run"));
-        match self.servers.get(&path).await {
-            Err(ClientError::Refused { status, message }) if status != 470 => {
-                Ok(Some(ClientError::Refused { status, message }))
-            }
-            Err(error @ ClientError::Unreachable { .. }) => Err(error),
-            _ => Ok(None),
-        }
+        Ok(match self.look(None).await? {
+            Look::There(progress) => Some(progress),
+            _ => None,
+        })
     }
 
     /// Waits until the run has ended, or waits for an answer. Looks at it every half second at least. Cancel safe.
@@ -195,17 +249,13 @@ impl<W: Workflow> RunHandle<W> {
     pub async fn outcome(&self) -> Result<Outcome<W::Output>, ClientError> {
         let mut pause = PAUSE;
         loop {
-            match self.status().await? {
-                Some(progress) if progress.status.is_over() => return outcome(progress.outcome),
-                Some(progress) if !progress.questions.is_empty() && progress.status == RunStatus::Waiting => {
+            match self.look(None).await? {
+                Look::There(progress) if progress.status.is_over() => return outcome(progress.outcome),
+                Look::There(progress) if !progress.questions.is_empty() && progress.status == RunStatus::Waiting => {
                     return Ok(Outcome::Waiting(progress.questions));
                 }
-                Some(_) => {}
-                None => {
-                    if let Some(refusal) = self.refusal().await? {
-                        return Err(refusal);
-                    }
-                }
+                Look::Refused(refusal) => return Err(refusal),
+                _ => {}
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
@@ -216,13 +266,13 @@ impl<W: Workflow> RunHandle<W> {
     /// recorded the answer, and its node has taken it.
     ///
     /// # Errors
-    /// [`ClientError::Refused`]: with status 422 if the answer does not fit the question, and with 409 if no such question is open.
+    /// [`ClientError::Refused`]: with status 422 if the answer does not fit the question, with 409 if no such question is open, and
+    /// with 408 if it is recorded and its node has not read it for ten seconds, or no worker has taken it for two minutes.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the answer may be recorded. Of one that a server has done and could not report, the second
-    /// attempt says that the question is not open.
+    /// If the future is dropped, the answer may be recorded. A request that is made again since a server has died is one answer.
     pub async fn answer(&self, question: &str, answer: impl Into<Json>) -> Result<(), ClientError> {
-        self.call("answer", Some(json!({ "question": question, "answer": answer.into() }))).await.map(drop)
+        self.call_once("answer", Some(json!({ "question": question, "answer": answer.into() }))).await.map(drop)
     }
 
     /// Sends a signal to the run, which keeps it until a node waits for it, and returns when it is recorded. `id`: another signal of this name with the same id is not
@@ -233,23 +283,25 @@ impl<W: Workflow> RunHandle<W> {
     pub async fn signal<T: Payload>(&self, signal: Signal<T>, id: &str, payload: T) -> Result<(), ClientError> {
         let payload = payload.to_record().map_err(|error| ClientError::of_payload("the signal", &error))?;
         let body = json!({ "name": signal.name(), "id": id, "payload": payload });
-        self.call("signal", Some(body)).await.map(drop)
+        self.call_once("signal", Some(body)).await.map(drop)
     }
 
     /// Cancels the run: its nodes are stopped, and it ends as cancelled, which [`outcome`](Self::outcome) waits for. Returns when the
     /// request is recorded. Does nothing if the run has ended.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if no worker has begun with the run.
+    /// [`ClientError::NotFound`] if no worker has begun with the run for some seconds. One that has begun and has no record yet is
+    /// not started, which [`outcome`](Self::outcome) reports as [`ClientError::Refused`].
     pub async fn cancel(&self) -> Result<(), ClientError> {
-        self.call("cancel", None).await.map(drop)
+        self.call_once("cancel", None).await.map(drop)
     }
 
     /// Resumes a run that has failed or was cancelled, from where it failed; see [`Engine::retry`](graphweft::Engine::retry).
-    /// Returns when Restate has recorded that it is to be retried.
+    /// Returns when a worker has begun with it.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is no such run, and [`ClientError::Refused`] with status 409 if it has not failed.
+    /// [`ClientError::NotFound`] if there is no such run, [`ClientError::Refused`] with status 409 if it has not failed, and
+    /// [`ClientError::Unreachable`] if no worker begins with it for 20 seconds, which it does later.
     pub async fn retry(&self) -> Result<(), ClientError> {
         let not_found = || ClientError::NotFound { message: format!("there is no run `{}`", self.id) };
         let progress = self.status().await?.ok_or_else(not_found)?;
@@ -258,16 +310,31 @@ impl<W: Workflow> RunHandle<W> {
             return Err(ClientError::Refused { status: 409, message });
         }
         // One retry of this end of the run, however often it is sent.
-        let idempotency_key = Some(format!("retry-{}", progress.records));
+        let key = format!("retry-{}-{}", progress.created, progress.records);
         let path = self.path("retry/send");
-        self.servers.post(Request { path: &path, body: None, idempotency_key }).await?;
-        // Who waits for the run now waits for the end of the retry.
-        let mut pause = PAUSE;
+        let body = Some(Bytes::from(json!(OfEnd { records: Some(progress.records) }).to_string()));
+        self.servers.post(Request { path: &path, body, idempotency_key: Some(key.clone()) }).await?;
+        // A caller that waits for the run now waits for the end of the retry.
+        let (began, mut pause) = (Instant::now(), PAUSE);
         while self.status().await?.is_some_and(|now| now.records == progress.records) {
+            self.refusal_of_retry(&key).await?;
+            if began.elapsed() > BEGINS {
+                return Err(self.not_begun("it is to be retried"));
+            }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
         Ok(())
+    }
+
+    /// An error if a retry was refused.
+    async fn refusal_of_retry(&self, key: &str) -> Result<(), ClientError> {
+        let path = format!("/restate/invocation{}/{key}/output", self.path("retry"));
+        match self.servers.get(&path).await {
+            // It has not ended.
+            Err(ClientError::Refused { status: 470, .. } | ClientError::NotFound { .. }) => Ok(()),
+            done => done.map(drop),
+        }
     }
 
     /// The events of the run from a number on, as far as they are recorded now, with those that follow from others.
@@ -279,12 +346,21 @@ impl<W: Workflow> RunHandle<W> {
         serde_json::from_value(events).map_err(|error| ClientError::of_json("the events of a run", &error))
     }
 
-    /// Removes a run that has ended from Restate. Its id is free again, a day after it was started.
+    /// Removes a run that has ended from Restate. Its id is free again.
     ///
     /// # Errors
     /// [`ClientError::Refused`] with status 409 if it has not ended.
     pub async fn forget(&self) -> Result<(), ClientError> {
-        self.call("forget", None).await.map(drop)
+        let records = match self.look(None).await? {
+            // The handler would wait for the end.
+            Look::There(progress) if !progress.status.is_over() => {
+                let message = format!("run `{}` has not ended: cancel it first", self.id);
+                return Err(ClientError::Refused { status: 409, message });
+            }
+            Look::There(progress) => progress.records,
+            _ => 0,
+        };
+        self.call_once("forget", Some(json!(OfEnd { records: Some(records) }))).await.map(drop)
     }
 }
 

@@ -23,16 +23,23 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::handlers::Forget;
-use crate::invocation::{Handle, Invocation, Reply, Stop};
+use crate::handlers::OfEnd;
+use crate::invocation::{Handle, Invocation, MAX_BODY, Reply, Stop, too_large};
 use crate::manifest::service;
-use crate::message::{Letter, MESSAGES, Message, REPLY, Verdict};
-use crate::object::{Changes, DRIVER, Driver, Object, to_millis};
+use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
+use crate::object::{Changes, DRIVER, Driver, HEADER, Object, REFUSED, to_millis};
 use crate::run_store::{Op, RunStore};
 
-/// An append that took longer is confirmed by another one before anything follows from it: this process may have been stopped
-/// meanwhile, and another attempt may have been made.
+/// An append that took longer is confirmed once more before anything follows from it: this process may have been stopped
+/// meanwhile, and another attempt may have been made. A server that is slower makes it longer, for this attempt.
 const SLOW: Duration = Duration::from_secs(1);
+
+/// How long nodes that are under way may take to stop when an attempt ends. Then the next one is made beside them: what they
+/// record is refused.
+const STOPPING: Duration = Duration::from_secs(30);
+
+/// How many refused messages are remembered, so that they stay refused if they come again.
+const REFUSALS: usize = 32;
 
 /// The clocks of the server and of this machine may differ: a run that was woken too early sleeps for this long at least.
 const NAP: Duration = Duration::from_millis(20);
@@ -61,7 +68,7 @@ enum Done {
 /// Where a message has come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
-    /// From a handler, which waits for a verdict in this invocation. The object counts those that were processed.
+    /// From a handler, which waits for a verdict in this invocation.
     Handler(String),
     /// From Restate: its command line, or its page.
     Server,
@@ -88,11 +95,14 @@ struct Drive<'d> {
     ops: mpsc::UnboundedReceiver<Op>,
     recording: Option<Recording>,
     queue: VecDeque<Op>,
-    /// The next message.
+    /// The next message to the mailbox.
     message: Handle,
-    /// How many messages have come, with those of earlier attempts.
-    came: u64,
+    /// Whether a message has come to the mailbox.
+    has_mail: bool,
     messages: VecDeque<(Message, Source)>,
+    /// The message that is being processed.
+    processing: Option<(Message, Source)>,
+    slow: Duration,
     /// The timer that wakes the run while it is suspended.
     timer: Option<Handle>,
     /// What the engine was asked for.
@@ -140,16 +150,27 @@ pub(crate) async fn drive(
     let object = Object::read(&id, state).map_err(|error| Stop::Broken(error.to_string()))?;
     let records = object.header.as_ref().map(|header| header.records);
     let is_over = object.header.as_ref().is_some_and(|header| header.status.is_over());
+    if let Some(header) = object.missing_index().map_err(|error| Stop::Broken(error.to_string()))? {
+        invocation.set(HEADER.to_owned(), header)?;
+    }
+    let end = match OfEnd::read(invocation) {
+        Err(refused) if purpose == Purpose::Retry => return Ok(Err(refused)),
+        end => end.ok().and_then(|end| end.records),
+    };
     let known = object.driver.clone().filter(|driver| driver.invocation == invocation.id);
     match purpose {
         Purpose::Run if records.is_some() && !object.input.as_ref().is_some_and(|had| is_same_json(had, &input)) => {
             return Ok(Err((409, format!("run `{id}` was started with another input"))));
         }
         Purpose::Run if is_over => return ended(&object, workflow, settings, invocation),
+        Purpose::Run if records.is_none() && known.is_none() => invocation.clear(REFUSED)?,
         Purpose::Retry if records.is_none() => return Ok(Err((404, format!("there is no run `{id}`")))),
         // It has ended again.
         Purpose::Retry if is_over && known.as_ref().is_some_and(|driver| records > Some(driver.began_at)) => {
             return ended(&object, workflow, settings, invocation);
+        }
+        Purpose::Retry if known.is_none() && end.is_some() && end != records => {
+            return Ok(Err((409, format!("run `{id}` was retried, or has got another end, meanwhile"))));
         }
         _ => {}
     }
@@ -157,12 +178,17 @@ pub(crate) async fn drive(
     let driver = known.unwrap_or_else(|| Driver {
         invocation: invocation.id.clone(),
         began_at: records.unwrap_or_default(),
-        messages: 0,
+        mailbox: 0,
+        refused: Vec::new(),
     });
     let (ops, received) = mpsc::unbounded_channel();
     let store = RunStore { id: id.clone(), run: object.run.clone(), ops };
     let engine = StopsRuns(program.with_store(store));
-    let message = invocation.signal(MESSAGES)?;
+    let message = invocation.signal(&mailbox(driver.mailbox))?;
+    let mut messages = VecDeque::new();
+    if invocation.is_cancelled {
+        messages.push_back((Message::Cancel, Source::Server));
+    }
     let mut drive = Drive {
         invocation,
         engine: engine.0.clone(),
@@ -173,8 +199,10 @@ pub(crate) async fn drive(
         recording: None,
         queue: VecDeque::new(),
         message,
-        came: 0,
-        messages: VecDeque::new(),
+        has_mail: false,
+        messages,
+        processing: None,
+        slow: SLOW,
         timer: None,
         work: None,
         driven: None,
@@ -195,23 +223,37 @@ pub(crate) async fn drive(
     // What waits for an append that is not confirmed any more has to hear it, or it is not over.
     drop((ops, recording, queue, work, driven));
     // Nodes that are under way have stopped before another attempt is made.
-    engine.0.shutdown().await;
+    if tokio::time::timeout(STOPPING, engine.0.shutdown()).await.is_err() {
+        let run = &invocation.key;
+        tracing::warn!(run, "a node has not stopped for {} s: does it block its thread?", STOPPING.as_secs());
+    }
     match reply? {
         None => ended(&object, workflow, settings, invocation),
-        Some((code, message)) => Ok(Err((code, message))),
+        Some(refused) if object.header.is_none() => {
+            let why = serde_json::to_vec(&refused).map_err(|error| Stop::Broken(error.to_string()))?;
+            invocation.set(REFUSED.to_owned(), why)?;
+            forget_later(0, workflow, settings, invocation)?;
+            Ok(Err(refused))
+        }
+        Some(refused) => Ok(Err(refused)),
     }
 }
 
 /// The run has ended: with what, and when it is to be forgotten.
 fn ended(object: &Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
-    // One that is longer than time is counted is for ever.
-    let until = settings.retention.and_then(|retention| SystemTime::now().checked_add(retention));
-    if let (Some(until), Some(header)) = (until, &object.header) {
-        let forget = json!(Forget { records: Some(header.records) });
-        let at = to_millis(until);
-        invocation.send(service(workflow), invocation.key.clone(), "forget", &forget, Some(at))?;
+    if let Some(header) = &object.header {
+        forget_later(header.records, workflow, settings, invocation)?;
     }
     Ok(Ok(object.last().map_or(Json::Null, |last| outcome_of(&last.record.kind))))
+}
+
+/// Has a run that has ended forgotten when its time is over.
+fn forget_later(records: u64, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<(), Stop> {
+    // One that is longer than time is counted is for ever.
+    let until = settings.retention.and_then(|retention| SystemTime::now().checked_add(retention));
+    let Some(until) = until else { return Ok(()) };
+    let forget = json!(OfEnd { records: Some(records) });
+    invocation.send(service(workflow), invocation.key.clone(), "forget", &forget, Some(to_millis(until)))
 }
 
 /// Whether two texts are the same JSON.
@@ -274,7 +316,7 @@ pub(crate) fn outcome_of(kind: &EventKind) -> Json {
 
 impl Drive<'_> {
     /// Until the run has ended. `Some`: the engine does not take it, with a status of HTTP and why.
-    async fn go(&mut self) -> Result<Option<(u16, String)>, Stop> {
+    async fn go(&mut self) -> Result<Option<Refusal>, Stop> {
         loop {
             self.take_what_has_come()?;
             if self.status().is_some_and(RunStatus::is_over) && self.is_quiet() && self.work.is_none() {
@@ -283,13 +325,16 @@ impl Drive<'_> {
             if self.work.is_none()
                 && let Some((message, source)) = self.messages.pop_front()
             {
-                let (engine, id) = (self.engine.clone(), self.invocation.key.clone());
-                let processed = message.process(engine, id);
-                self.work = Some(
-                    processed
-                        .map(move |done| done.map_or_else(Done::Failed, |verdict| Done::Processed(source, verdict)))
-                        .boxed(),
-                );
+                if message == Message::Cancel && self.object.header.is_none() {
+                    // There is nothing to be cancelled, and nothing will be.
+                    self.reply(&source, &Ok(()))?;
+                    return Ok(Some((409, format!("run `{}` was cancelled before it has begun", self.invocation.key))));
+                }
+                self.processing = Some((message.clone(), source.clone()));
+                let processed = message.process(self.engine.clone(), self.invocation.key.clone());
+                let done =
+                    |done: Result<_, _>| done.map_or_else(Done::Failed, |verdict| Done::Processed(source, verdict));
+                self.work = Some(processed.map(done).boxed());
             }
             let is_idle = self.work.is_none() && self.is_quiet() && self.ops.is_empty();
             if let Some(obstacle) = self.obstacle.as_ref().filter(|_| is_idle && self.driven.is_none()) {
@@ -336,15 +381,18 @@ impl Drive<'_> {
     }
 
     /// Something was done that the engine was asked for. `Some` ends the invocation.
-    fn done(&mut self, done: Option<Done>) -> Result<Option<(u16, String)>, Stop> {
+    fn done(&mut self, done: Option<Done>) -> Result<Option<Refusal>, Stop> {
         match done {
             None | Some(Done::Driven) => self.is_driven(),
             Some(Done::Processed(source, verdict)) => {
-                if let Source::Handler(handler) = source {
-                    self.invocation.send_signal(handler, REPLY, &json!(verdict))?;
-                    self.driver.messages += 1;
+                self.processing = None;
+                if let (Source::Handler(handler), Err(refusal)) = (&source, &verdict) {
+                    self.driver.refused.push((handler.clone(), refusal.clone()));
+                    let old = self.driver.refused.len().saturating_sub(REFUSALS);
+                    self.driver.refused.drain(..old);
                     self.say_who_drives()?;
                 }
+                self.reply(&source, &verdict)?;
                 self.is_driven();
             }
             Some(Done::Obstacle(why)) => self.obstacle = Some(why),
@@ -352,6 +400,22 @@ impl Drive<'_> {
             Some(Done::Refused(code, message)) => return Ok(Some((code, message))),
         }
         Ok(None)
+    }
+
+    /// Tells a handler what became of its message.
+    fn reply(&mut self, source: &Source, verdict: &Verdict) -> Result<(), Stop> {
+        let Source::Handler(handler) = source else { return Ok(()) };
+        self.invocation.send_signal(handler.clone(), REPLY, &json!(verdict))?;
+        self.invocation.flush()
+    }
+
+    /// What became of a message that has come before.
+    fn verdict_of(&self, letter: &str) -> Option<Verdict> {
+        let refused = self.driver.refused.iter().find(|(refused, _)| refused == letter);
+        match refused {
+            Some((_, refusal)) => Some(Err(refusal.clone())),
+            None => self.object.has_letter(letter).then_some(Ok(())),
+        }
     }
 
     /// The engine drives the run, perhaps.
@@ -390,14 +454,15 @@ impl Drive<'_> {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(Stop::Cancelled) => {
-                    self.messages.push_back((Message::Cancel, Source::Server));
+                    self.receive(Message::Cancel, Source::Server)?;
                     continue;
                 }
                 Err(stop) => return Err(stop),
             }
             if let Some(recording) = self.recording.take() {
                 match self.invocation.take(recording.mark)? {
-                    Some(_) if recording.since.elapsed() > SLOW => {
+                    Some(_) if recording.since.elapsed() > self.slow => {
+                        self.slow *= 2;
                         let (mark, since) = (self.invocation.mark()?, Instant::now());
                         self.recording = Some(Recording { mark, since, ..recording });
                     }
@@ -406,21 +471,31 @@ impl Drive<'_> {
                 }
             }
             if let Some(Value::Success(message)) = self.invocation.take(self.message)? {
-                self.message = self.invocation.signal(MESSAGES)?;
-                self.came += 1;
-                if self.came > self.driver.messages {
-                    match serde_json::from_slice::<Letter>(&message) {
-                        Ok(Letter { message, reply_to }) => {
-                            self.messages.push_back((message, Source::Handler(reply_to)));
-                        }
-                        Err(error) => {
-                            let message = format!("a message to run `{}` cannot be read: {error}", self.invocation.key);
-                            return Err(Stop::Broken(message));
-                        }
+                self.message = self.invocation.signal(&mailbox(self.driver.mailbox))?;
+                self.has_mail = true;
+                match serde_json::from_slice::<Letter>(&message) {
+                    Ok(Letter { message, reply_to }) => self.receive(message, Source::Handler(reply_to))?,
+                    Err(error) => {
+                        // It will not be another one in the next attempt.
+                        tracing::warn!(run = self.invocation.key, %error, "a message to a run cannot be read, and is dropped");
                     }
                 }
             }
         }
+    }
+
+    /// A message has come, perhaps for a second time.
+    fn receive(&mut self, message: Message, source: Source) -> Result<(), Stop> {
+        if let Source::Handler(letter) = &source
+            && let Some(verdict) = self.verdict_of(letter)
+        {
+            return self.reply(&source, &verdict);
+        }
+        let is_under_way = self.processing.as_ref().is_some_and(|(_, processing)| *processing == source);
+        if !is_under_way && !self.messages.iter().any(|(_, waiting)| *waiting == source) {
+            self.messages.push_back((message, source));
+        }
+        Ok(())
     }
 
     /// Sends the next of what the engine has recorded to the server, one at a time.
@@ -433,7 +508,7 @@ impl Drive<'_> {
                 Op::Create(new, reply) => {
                     (self.object.create(&new, &self.input).map_err(broken)?, Recorded::Create(new, reply))
                 }
-                Op::Append(batch, reply) => match self.object.append(&batch).map_err(broken)? {
+                Op::Append(batch, reply) => match self.append(&batch).map_err(broken)? {
                     Some(changes) => (changes, Recorded::Append(batch, reply)),
                     None => {
                         // If it has been dropped, there is no one to tell.
@@ -443,12 +518,27 @@ impl Drive<'_> {
                 },
             };
             for (key, value) in changes {
+                if value.len() > MAX_BODY {
+                    return Err(Stop::Broken(too_large(&format!("`{key}`"), value.len())));
+                }
                 self.invocation.set(key, value)?;
             }
             let mark = self.invocation.mark()?;
             self.recording = Some(Recording { mark, since: Instant::now(), what });
         }
         Ok(())
+    }
+
+    fn append(&mut self, batch: &Append) -> Result<Option<Changes>, serde_json::Error> {
+        let letter = Self::letter_of(self.processing.as_ref(), batch);
+        self.object.append(batch, letter.as_deref())
+    }
+
+    /// The message that this append records.
+    fn letter_of(processing: Option<&(Message, Source)>, batch: &Append) -> Option<String> {
+        let (message, Source::Handler(letter)) = processing? else { return None };
+        let is_of_it = batch.records.iter().any(|record| message.is_recorded_by(&record.path, &record.kind));
+        is_of_it.then(|| letter.clone())
     }
 
     /// The server has recorded something.
@@ -480,6 +570,12 @@ impl Drive<'_> {
         if let Some(wake_at) = self.object.header.as_ref().and_then(|header| header.wake_at) {
             let wake_at = wake_at.max(SystemTime::now() + NAP);
             self.timer = Some(self.invocation.sleep_until(to_millis(wake_at) + 1)?);
+        }
+        if self.has_mail {
+            // What has come to this mailbox would resume it at once.
+            self.driver.mailbox += 1;
+            self.say_who_drives()?;
+            self.message = self.invocation.signal(&mailbox(self.driver.mailbox))?;
         }
         let handles = self.handles();
         Ok(self.invocation.suspend(&handles))

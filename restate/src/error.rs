@@ -66,8 +66,18 @@ pub enum ClientError {
         /// Why.
         message: String,
     },
-    /// No server has answered, though all were tried again and again.
-    #[error("no server of Restate has answered at {}: {message}", .addresses.join(", "))]
+    /// A request is larger than Restate takes. Put large values elsewhere, and pass where they are.
+    #[error(
+        "a request of {bytes} bytes is larger than Restate takes, {limit}: put large values elsewhere, and pass where they are"
+    )]
+    TooLarge {
+        /// Its size, in bytes.
+        bytes: usize,
+        /// The largest that is taken, in bytes.
+        limit: usize,
+    },
+    /// No server has answered, though all were tried again and again, or no worker has begun with what was asked for.
+    #[error("Restate has not done it, at {}: {message}", .addresses.join(", "))]
     Unreachable {
         /// The addresses.
         addresses: Vec<String>,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use graphweft::store::{OpenQuestion, RunHeader};
+use graphweft::store::OpenQuestion;
 use graphweft::{Engine, Json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::drive::{is_same_json, outcome_of};
 use crate::invocation::{Invocation, Reply, Stop};
-use crate::message::{Letter, MESSAGES, Message, REPLY, Verdict};
-use crate::object::{self, DRIVER, Driver, HEADER, INPUT, Object, QUESTIONS};
+use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
+use crate::object::{self, Batch, DRIVER, Driver, INPUT, Object, REFUSED, Summary};
 
 /// What [`Client`](crate::Client) asks the status of a run with.
 #[derive(Default, Serialize, Deserialize)]
@@ -20,6 +20,50 @@ pub(crate) struct StatusOf {
     /// Whether the run was started with this input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<Json>,
+}
+
+/// How far a run is.
+struct Latest {
+    summary: Summary,
+    records: u64,
+    outcome: Json,
+}
+
+/// Reads how far the run is: its last batch, and the one with the summary that holds after it. No batch changes, so they fit
+/// together, whatever is recorded meanwhile.
+async fn latest(invocation: &mut Invocation) -> Result<Option<Latest>, Stop> {
+    let mut keys = invocation.keys_with(object::RECORDS).await?;
+    let Some(key) = keys.pop() else { return Ok(None) };
+    let unreadable = |error: String| Stop::Broken(error);
+    let at = object::number_of(&key).map_err(|error| unreadable(format!("`{key}`: {error}")))?;
+    // If one is gone, the run was forgotten meanwhile.
+    let Some(last) = batch(invocation, &key).await? else { return Ok(None) };
+    let mut outcome = last.last().map_or(Json::Null, outcome_of);
+    if last.len() == 0
+        && let Some(before) = keys.pop()
+    {
+        outcome = batch(invocation, &before).await?.as_ref().and_then(Batch::last).map_or(Json::Null, outcome_of);
+    }
+    let records = at + last.len();
+    let summary = match last.summary {
+        Some(summary) => Some(summary),
+        None => batch(invocation, &object::key_of(last.summarized_at)).await?.and_then(|batch| batch.summary),
+    };
+    Ok(summary.map(|summary| Latest { summary: *summary, records, outcome }))
+}
+
+async fn batch(invocation: &mut Invocation, key: &str) -> Result<Option<Batch>, Stop> {
+    let Some(mut value) = invocation.get(key).await? else { return Ok(None) };
+    let parts = object::parts_of(key, &value).map_err(|error| Stop::Broken(format!("`{key}`: {error}")))?;
+    if let Some(parts) = parts {
+        let mut whole = Vec::new();
+        for part in parts {
+            let Some(part) = invocation.get(&part).await? else { return Ok(None) };
+            whole.extend_from_slice(&part);
+        }
+        value = whole.into();
+    }
+    Batch::read(&invocation.key, key, &value).map(Some).map_err(|error| Stop::Broken(error.to_string()))
 }
 
 fn no_run(id: &str) -> Reply {
@@ -33,8 +77,14 @@ async fn read<T: DeserializeOwned>(invocation: &mut Invocation, key: &str) -> Re
     Ok(Some(value))
 }
 
-/// How long a handler waits for a verdict before it looks whether the run has another driver, or has ended.
+/// How long a handler waits for a verdict before it looks whether the run has another driver or mailbox, or has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often a handler looks. With [`PATIENCE`], two minutes.
+const LOOKS: u32 = 60;
+
+/// How often, and after which pause, a run that is to be cancelled is looked for that has not begun.
+const LOOKS_FOR_DRIVER: (u32, Duration) = (10, Duration::from_millis(200));
 
 /// Has a message brought to the invocation that drives the run, and waits for what becomes of it.
 async fn send(invocation: &mut Invocation, message: Message) -> Result<Reply, Stop> {
@@ -42,16 +92,21 @@ async fn send(invocation: &mut Invocation, message: Message) -> Result<Reply, St
     let letter = json!(Letter { message, reply_to: invocation.id.clone() });
     let verdict = invocation.signal(REPLY)?;
     let mut sent_to = None;
-    loop {
+    for _ in 0..LOOKS {
         let Some(driver) = read::<Driver>(invocation, DRIVER).await? else { return Ok(no_run(&invocation.key)) };
-        let header = read::<RunHeader>(invocation, HEADER).await?;
-        if header.is_some_and(|header| header.status.is_over()) {
+        let latest = latest(invocation).await?;
+        let is_over = match latest {
+            Some(latest) => latest.summary.header.status.is_over(),
+            None => invocation.get(REFUSED).await?.is_some(),
+        };
+        if is_over {
             // A run that has ended while it was to be cancelled needs no more.
             return Ok(if is_cancel { Ok(Json::Null) } else { has_ended(&invocation.key) });
         }
-        if sent_to.as_ref() != Some(&driver.invocation) {
-            invocation.send_signal(driver.invocation.clone(), MESSAGES, &letter)?;
-            sent_to = Some(driver.invocation);
+        let mailbox = (driver.invocation, mailbox(driver.mailbox));
+        if sent_to.as_ref() != Some(&mailbox) {
+            invocation.send_signal(mailbox.0.clone(), &mailbox.1, &letter)?;
+            sent_to = Some(mailbox);
         }
         let timer = invocation.sleep_for(PATIENCE)?;
         if let Some(verdict) = invocation.wait_for(verdict, timer).await? {
@@ -59,6 +114,12 @@ async fn send(invocation: &mut Invocation, message: Message) -> Result<Reply, St
             return Ok(verdict.map(|()| Json::Null));
         }
     }
+    let waited = (PATIENCE * LOOKS).as_secs();
+    let message = format!(
+        "the worker that has run `{}` has not taken the message for {waited} s, and may take it later: look at the log of the workers",
+        invocation.key
+    );
+    Ok(Err((408, message)))
 }
 
 fn has_ended(id: &str) -> Reply {
@@ -74,31 +135,39 @@ pub(crate) async fn message(invocation: &mut Invocation, handler: &str) -> Resul
     if let Some(message) = message.as_object_mut() {
         message.insert("type".to_owned(), handler.into());
     }
-    let message: Message = match serde_json::from_value(message) {
+    let mut message: Message = match serde_json::from_value(message) {
         Ok(message) => message,
         Err(error) => return Ok(Err((400, format!("this cannot be sent to a run: {error}")))),
     };
-    let header = read::<RunHeader>(invocation, HEADER).await?;
-    let is_over = header.as_ref().is_some_and(|header| header.status.is_over());
-    match &message {
-        // It may be cancelled before it has a record.
-        Message::Cancel if is_over => return Ok(Ok(Json::Null)),
-        Message::Cancel => {}
-        _ if header.is_none() => return Ok(no_run(&invocation.key)),
-        _ if is_over => return Ok(has_ended(&invocation.key)),
-        Message::Answer { question, answer, .. } => {
-            let open: Vec<OpenQuestion> = read(invocation, QUESTIONS).await?.unwrap_or_default();
-            if let Err(refused) = check(&open, question, answer) {
-                return Ok(Err(refused));
+    let latest = latest(invocation).await?;
+    let is_over = latest.as_ref().is_some_and(|latest| latest.summary.header.status.is_over());
+    match (&mut message, latest) {
+        (Message::Cancel, _) if is_over => return Ok(Ok(Json::Null)),
+        (Message::Cancel, Some(_)) => {}
+        // It may be cancelled before it has a record, and was perhaps started a moment ago.
+        (Message::Cancel, None) => {
+            let (mut looks, pause) = LOOKS_FOR_DRIVER;
+            while looks > 0 && invocation.get(DRIVER).await?.is_none() {
+                let timer = invocation.sleep_for(pause)?;
+                invocation.wait_until(timer).await?;
+                looks -= 1;
             }
         }
-        Message::Signal { .. } => {}
+        (_, None) => return Ok(no_run(&invocation.key)),
+        _ if is_over => return Ok(has_ended(&invocation.key)),
+        (Message::Answer { question, answer, .. }, Some(latest)) => {
+            match check(&latest.summary.questions, question, answer) {
+                Err(refused) => return Ok(Err(refused)),
+                Ok(id) => *question = id,
+            }
+        }
+        (Message::Signal { .. }, Some(_)) => {}
     }
     send(invocation, message).await
 }
 
-/// Whether an answer fits one of these questions, by its id or its name.
-fn check(open: &[OpenQuestion], question: &str, answer: &Json) -> Result<(), (u16, String)> {
+/// The id of the question that is answered, by its id or its name, if the answer fits it.
+fn check(open: &[OpenQuestion], question: &str, answer: &Json) -> Result<String, Refusal> {
     let by_id = open.iter().find(|open| open.question.id == question);
     let mut named = open.iter().filter(|open| open.question.name == question);
     let open = match (by_id, named.next(), named.next()) {
@@ -111,23 +180,34 @@ fn check(open: &[OpenQuestion], question: &str, answer: &Json) -> Result<(), (u1
             return Err((409, format!("no question `{question}` is open; open are: [{}]", asked.join(", "))));
         }
     };
-    open.question.check(answer).map_err(|error| (422, error.to_string()))
+    open.question.check(answer).map_err(|error| (422, error.to_string()))?;
+    Ok(open.question.id.clone())
+}
+
+/// The input of a handler that takes JSON or nothing.
+fn input_of<T: DeserializeOwned + Default>(invocation: &Invocation) -> Result<T, Refusal> {
+    if invocation.input.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(&invocation.input).map_err(|error| (400, format!("the request cannot be read: {error}")))
 }
 
 pub(crate) async fn status(invocation: &mut Invocation) -> Result<Reply, Stop> {
-    let of: StatusOf = serde_json::from_slice(&invocation.input).unwrap_or_default();
-    let Some(header) = read::<RunHeader>(invocation, HEADER).await? else { return Ok(Ok(Json::Null)) };
-    let open: Vec<OpenQuestion> = read(invocation, QUESTIONS).await?.unwrap_or_default();
-    let last = match invocation.last(object::RECORDS).await? {
-        Some((key, value)) => object::last_record(&invocation.key, &key, &value),
-        None => Ok(None),
+    let of: StatusOf = match input_of(invocation) {
+        Ok(of) => of,
+        Err(refused) => return Ok(Err(refused)),
     };
-    let last = last.map_err(|error| Stop::Broken(error.to_string()))?;
+    let Some(Latest { summary, records, outcome }) = latest(invocation).await? else {
+        let refused = read::<Refusal>(invocation, REFUSED).await?;
+        return Ok(Ok(refused
+            .map_or(Json::Null, |(status, message)| json!({ "refused": { "status": status, "message": message } }))));
+    };
     let mut status = json!({
-        "status": header.status,
-        "records": last.as_ref().map_or(0, |last| last.seq + 1),
-        "outcome": last.as_ref().map_or(Json::Null, |last| outcome_of(&last.record.kind)),
-        "questions": open.into_iter().map(|open| open.question).collect::<Vec<_>>(),
+        "status": summary.header.status,
+        "created": object::to_millis(summary.header.created),
+        "records": records,
+        "outcome": outcome,
+        "questions": summary.questions.into_iter().map(|open| open.question).collect::<Vec<_>>(),
     });
     if let Some(input) = of.input {
         let had = invocation.get(INPUT).await?;
@@ -139,7 +219,10 @@ pub(crate) async fn status(invocation: &mut Invocation) -> Result<Reply, Stop> {
 
 /// Events of the run from a number on, with those that follow from others.
 pub(crate) async fn events(program: &Engine, invocation: &mut Invocation) -> Result<Reply, Stop> {
-    let from: u64 = serde_json::from_slice(&invocation.input).unwrap_or_default();
+    let from: u64 = match input_of(invocation) {
+        Ok(from) => from,
+        Err(refused) => return Ok(Err(refused)),
+    };
     let state = invocation.state().await?;
     let object = Object::read(&invocation.key, state).map_err(|error| Stop::Broken(error.to_string()))?;
     let history = program.with_store(object.run).history(&invocation.key).await;
@@ -149,20 +232,34 @@ pub(crate) async fn events(program: &Engine, invocation: &mut Invocation) -> Res
     Ok(Ok(serde_json::to_value(events).map_err(|error| Stop::Broken(error.to_string()))?))
 }
 
-/// Removes a run that has ended. `records`: only if it has not been retried since it had so many.
+/// Which end of a run is meant.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct Forget {
+#[serde(deny_unknown_fields)]
+pub(crate) struct OfEnd {
+    /// Only if the run has as many records: it was not retried since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) records: Option<u64>,
 }
 
+impl OfEnd {
+    /// What a handler is asked for; nothing at all means any end.
+    pub(crate) fn read(invocation: &Invocation) -> Result<OfEnd, Refusal> {
+        input_of(invocation)
+    }
+}
+
+/// Removes a run that has ended.
 pub(crate) async fn forget(invocation: &mut Invocation) -> Result<Reply, Stop> {
-    let wanted: Forget = serde_json::from_slice(&invocation.input).unwrap_or_default();
-    let Some(header) = read::<RunHeader>(invocation, HEADER).await? else { return Ok(Ok(Json::Null)) };
-    if wanted.records.is_some_and(|records| records != header.records) {
+    let wanted = match OfEnd::read(invocation) {
+        Ok(wanted) => wanted,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let latest = latest(invocation).await?;
+    let records = latest.as_ref().map_or(0, |latest| latest.records);
+    if wanted.records.is_some_and(|wanted| wanted != records) {
         return Ok(Ok(Json::Null));
     }
-    if !header.status.is_over() {
+    if latest.is_some_and(|latest| !latest.summary.header.status.is_over()) {
         return Ok(Err((409, format!("run `{}` has not ended: cancel it first", invocation.key))));
     }
     invocation.clear_all()?;

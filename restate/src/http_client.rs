@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use graphweft::Json;
@@ -12,6 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::error::ClientError;
+use crate::invocation::MAX_BODY;
 
 /// How often a request is made, each time to the next server.
 const ATTEMPTS: usize = 60;
@@ -24,10 +25,54 @@ const MAX_PAUSE: Duration = Duration::from_millis(400);
 /// How long a server may take for one request: one that is stopped does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long all attempts may take together, with those at servers that do not answer.
+const ALL_ATTEMPTS: Duration = Duration::from_secs(150);
+
+#[cfg(not(feature = "tls"))]
+type Connector = HttpConnector;
+
+#[cfg(feature = "tls")]
+type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
+
+#[cfg(not(feature = "tls"))]
+fn secured(connector: HttpConnector, is_https: bool) -> Result<Connector, String> {
+    let needed = "`https` needs the feature `tls` of graphweft-restate";
+    if is_https { Err(needed.to_owned()) } else { Ok(connector) }
+}
+
+/// With the certificates that the machine trusts, if one of the addresses needs them.
+#[cfg(feature = "tls")]
+fn secured(mut connector: HttpConnector, is_https: bool) -> Result<Connector, String> {
+    use hyper_rustls::ConfigBuilderExt;
+    use rustls::crypto::ring::default_provider;
+    use rustls::{ClientConfig, RootCertStore};
+
+    let failed = |error: rustls::Error| format!("what this machine trusts cannot be read: {error}");
+    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(failed)?;
+    let builder = if is_https {
+        builder.try_with_platform_verifier().map_err(failed)?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
+    };
+    connector.enforce_http(false);
+    let secured = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(builder.with_no_client_auth());
+    Ok(secured.https_or_http().enable_http1().wrap_connector(connector))
+}
+
+/// The address of a server with its scheme, which is `http` if it has none.
+fn with_scheme(address: &str) -> String {
+    let address = address.trim_end_matches('/');
+    let is_whole = address.starts_with("http://") || address.starts_with("https://");
+    if is_whole { address.to_owned() } else { format!("http://{address}") }
+}
+
 /// Some servers, of which any will do. A clone shares their connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Servers {
-    http: Client<HttpConnector, Full<Bytes>>,
+    /// Or why there is none for these addresses.
+    http: Result<Client<Connector, Full<Bytes>>, String>,
+    /// Each with its scheme.
     addresses: Arc<[String]>,
     /// The one that has answered last.
     next: Arc<AtomicUsize>,
@@ -47,8 +92,14 @@ impl Servers {
         connector.set_connect_timeout(Some(Duration::from_secs(3)));
         let mut http = Client::builder(TokioExecutor::new());
         http.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(30));
-        let addresses = addresses.iter().map(|address| address.as_ref().trim_start_matches("http://").to_owned());
-        Servers { http: http.build(connector), addresses: addresses.collect(), next: Arc::default() }
+        let addresses: Arc<[String]> = addresses.iter().map(|address| with_scheme(address.as_ref())).collect();
+        let is_https = addresses.iter().any(|address| address.starts_with("https://"));
+        let http = secured(connector, is_https).map(|connector| http.build(connector));
+        Servers { http, addresses, next: Arc::default() }
+    }
+
+    pub(crate) fn addresses(&self) -> &[String] {
+        &self.addresses
     }
 
     /// Asks for something, and again while no server answers.
@@ -62,8 +113,18 @@ impl Servers {
     }
 
     async fn send(&self, method: http::Method, request: Request<'_>) -> Result<Json, ClientError> {
+        if let Some(bytes) = request.body.as_ref().map(Bytes::len).filter(|bytes| *bytes > MAX_BODY) {
+            return Err(ClientError::TooLarge { bytes, limit: MAX_BODY });
+        }
+        if let Err(message) = &self.http {
+            return Err(ClientError::Unreachable { addresses: self.addresses.to_vec(), message: message.clone() });
+        }
         let (mut last, mut pause) = ("there is no address".to_owned(), PAUSE);
+        let begun = Instant::now();
         for _ in 0..if self.addresses.is_empty() { 0 } else { ATTEMPTS } {
+            if begun.elapsed() > ALL_ATTEMPTS {
+                break;
+            }
             let at = self.next.load(Ordering::Relaxed);
             let address = &self.addresses[at % self.addresses.len()];
             match tokio::time::timeout(PATIENCE, self.send_to(address, &method, &request)).await {
@@ -88,7 +149,7 @@ impl Servers {
     ) -> Result<(u16, Bytes), String> {
         let mut builder = http::Request::builder()
             .method(method)
-            .uri(format!("http://{address}{}", request.path))
+            .uri(format!("{address}{}", request.path))
             .header("accept", "application/json");
         if let Some(key) = &request.idempotency_key {
             builder = builder.header("idempotency-key", key);
@@ -98,7 +159,8 @@ impl Servers {
         }
         let body = Full::new(request.body.clone().unwrap_or_default());
         let request = builder.body(body).map_err(|error| error.to_string())?;
-        let response = self.http.request(request).await.map_err(|error| chain(&error))?;
+        let response =
+            self.http.as_ref().map_err(String::clone)?.request(request).await.map_err(|error| chain(&error))?;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.map_err(|error| chain(&error))?;
         Ok((status, body.to_bytes()))
@@ -125,4 +187,39 @@ fn message_of(body: &Bytes) -> String {
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(not(feature = "tls"))]
+    use super::Request;
+    use super::{Servers, with_scheme};
+
+    #[test]
+    fn an_address_without_a_scheme_is_http() {
+        let addresses = ["10.0.0.1:8080", "http://10.0.0.1:8080/", "https://restate.internal"];
+        let whole = ["http://10.0.0.1:8080", "http://10.0.0.1:8080", "https://restate.internal"];
+        assert_eq!(addresses.map(with_scheme), whole);
+    }
+
+    #[cfg(feature = "tls")]
+    #[tokio::test]
+    async fn a_request_to_an_https_address_begins_with_a_handshake() {
+        use tokio::io::AsyncReadExt;
+
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let servers = Servers::at(&[format!("https://localhost:{}", listener.local_addr().unwrap().port())]);
+        let request = tokio::spawn(async move { servers.get("/health").await });
+        let (mut stream, _) = listener.accept().await.unwrap();
+        assert_eq!(stream.read_u8().await.unwrap(), 22, "a record of a handshake");
+        request.abort();
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[tokio::test]
+    async fn an_https_address_without_tls_is_an_error_that_says_what_to_do() {
+        let request = Request { path: "/health", body: None, idempotency_key: None };
+        let error = Servers::at(&["https://localhost:1"]).post(request).await.unwrap_err();
+        assert!(error.to_string().contains("the feature `tls`"), "{error}");
+    }
 }

@@ -45,6 +45,9 @@ pub(crate) struct Invocation {
     /// The id of the run.
     pub(crate) key: String,
     pub(crate) input: Bytes,
+    /// Whether it was cancelled in Restate before its handler has listened for that.
+    pub(crate) is_cancelled: bool,
+    replay: Replay,
 }
 
 /// How a handler treats the journal of its earlier attempts.
@@ -73,12 +76,18 @@ pub(crate) fn options(replay: Replay) -> VMOptions {
 }
 
 impl Invocation {
-    pub(crate) async fn begin(mut vm: CoreVM, mut body: Incoming, out: UnboundedSender<Bytes>) -> Result<Self, Stop> {
+    pub(crate) async fn begin(
+        mut vm: CoreVM,
+        mut body: Incoming,
+        out: UnboundedSender<Bytes>,
+        replay: Replay,
+    ) -> Result<Self, Stop> {
         while !vm.is_ready_to_execute()? {
             read(&mut vm, &mut body).await?;
         }
         let input = vm.sys_input()?;
-        Ok(Invocation { vm, body, out, id: input.invocation_id, key: input.key, input: input.input })
+        let (id, key, input) = (input.invocation_id, input.key, input.input);
+        Ok(Invocation { vm, body, out, id, key, input, is_cancelled: false, replay })
     }
 
     /// Waits for the server to say something.
@@ -130,13 +139,25 @@ impl Invocation {
 
     async fn wait(&mut self, handle: Handle) -> Result<Value, Stop> {
         loop {
-            if self.look(&[handle])?
-                && let Some(value) = self.take(handle)?
-            {
-                return Ok(value);
+            match self.look(&[handle]) {
+                // A driver cancels its run for that, which has to be read first.
+                Err(Stop::Cancelled) if self.replay == Replay::Nothing => {
+                    self.is_cancelled = true;
+                    continue;
+                }
+                looked => {
+                    if looked? && let Some(value) = self.take(handle)? {
+                        return Ok(value);
+                    }
+                }
             }
             self.read().await?;
         }
+    }
+
+    /// Waits for a timer.
+    pub(crate) async fn wait_until(&mut self, timer: Handle) -> Result<(), Stop> {
+        self.wait(timer).await.map(drop)
     }
 
     /// One value of the object.
@@ -148,12 +169,13 @@ impl Invocation {
         })
     }
 
-    /// The value with the last of the keys that begin with this.
-    pub(crate) async fn last(&mut self, prefix: &str) -> Result<Option<(String, Bytes)>, Stop> {
+    /// The keys of the object that begin with this, in their order.
+    pub(crate) async fn keys_with(&mut self, prefix: &str) -> Result<Vec<String>, Stop> {
         let handle = self.vm.sys_state_get_keys(None)?;
-        let Value::StateKeys(keys) = self.wait(handle).await? else { return Ok(None) };
-        let Some(key) = keys.into_iter().filter(|key| key.starts_with(prefix)).max() else { return Ok(None) };
-        Ok(self.get(&key).await?.map(|value| (key, value)))
+        let Value::StateKeys(mut keys) = self.wait(handle).await? else { return Ok(Vec::new()) };
+        keys.retain(|key| key.starts_with(prefix));
+        keys.sort();
+        Ok(keys)
     }
 
     /// All values of the object, in the order of their keys.
@@ -177,6 +199,10 @@ impl Invocation {
 
     pub(crate) fn set(&mut self, key: String, value: Vec<u8>) -> Result<(), Stop> {
         Ok(self.vm.sys_state_set(key, value.into(), None, PayloadOptions::default())?)
+    }
+
+    pub(crate) fn clear(&mut self, key: &str) -> Result<(), Stop> {
+        Ok(self.vm.sys_state_clear(key.to_owned(), None)?)
     }
 
     pub(crate) fn clear_all(&mut self) -> Result<(), Stop> {
@@ -250,8 +276,8 @@ impl Invocation {
 
     /// Ends the invocation.
     pub(crate) fn end(&mut self, output: Reply) -> Result<(), Stop> {
-        let value = match output {
-            Ok(json) => NonEmptyValue::Success(json.to_string().into()),
+        let value = match output.and_then(|json| fitting(json.to_string())) {
+            Ok(json) => NonEmptyValue::Success(json.into()),
             Err((code, message)) => NonEmptyValue::Failure(TerminalFailure { code, message, metadata: Vec::new() }),
         };
         self.vm.sys_write_output(value, PayloadOptions::default())?;
@@ -282,6 +308,23 @@ impl Invocation {
         drop(out);
         while let Some(Ok(_)) = body.frame().await {}
     }
+}
+
+/// A text that fits into a message of a server, with room for what is around it.
+fn fitting(text: String) -> Result<String, (u16, String)> {
+    if text.len() <= MAX_BODY {
+        return Ok(text);
+    }
+    Err((413, too_large("the reply", text.len())))
+}
+
+/// How large a value may be that goes through a server, in bytes: its messages may have 32 MiB.
+pub(crate) const MAX_BODY: usize = 31 << 20;
+
+pub(crate) fn too_large(what: &str, bytes: usize) -> String {
+    format!(
+        "{what} has {bytes} bytes, and Restate takes {MAX_BODY} at most: put large values elsewhere, and pass where they are"
+    )
 }
 
 async fn read(vm: &mut CoreVM, body: &mut Incoming) -> Result<(), Stop> {

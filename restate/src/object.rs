@@ -2,14 +2,18 @@
 //!
 //! | key | value |
 //! | --- | --- |
-//! | `header` | the [`RunHeader`]; its number of records is that of its last change |
-//! | `questions` | the open questions, `[OpenQuestion]` |
-//! | `r/<number>` | the records of one append, by the number of the first |
-//! | `g/<hash>` | a graph |
+//! | `r/<number>` | [`Batch`]: all of one append, by the number of its first record |
+//! | `p/<number>/<part>` | parts of a batch that is too large for one value; its own value says how many, and comes behind them |
+//! | `g/<hash>` | a graph, which is there before the batch that names it |
 //! | `input` | the input as it was sent, which a second start is compared with |
 //! | `driver` | [`Driver`]: the invocation that drives the run |
+//! | `refused` | [`Refusal`]: why the run has ended before its first record |
+//! | `header` | the header of the last batch that has one, for [`Admin::list`](crate::Admin::list); the next attempt writes it if a crash came between |
+//!
+//! A value is written as a whole or not at all, and several values are not: so the run is what its batches say, and
+//! it exists when its first batch does. A batch never changes, but for one without records that the next one replaces.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -22,20 +26,48 @@ use graphweft::store::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::message::Refusal;
+
 pub(crate) const HEADER: &str = "header";
-pub(crate) const QUESTIONS: &str = "questions";
 pub(crate) const INPUT: &str = "input";
 pub(crate) const DRIVER: &str = "driver";
+pub(crate) const REFUSED: &str = "refused";
 pub(crate) const RECORDS: &str = "r/";
+const PARTS: &str = "p/";
 const GRAPHS: &str = "g/";
 
-/// Records of one append.
+/// How large one value may be. A message of a server may have 32 MiB.
+const PART: usize = 8 << 20;
+
+/// One append.
 #[derive(Serialize, Deserialize)]
-struct Batch {
+pub(crate) struct Batch {
     #[serde(rename = "t")]
     time: u64,
     #[serde(rename = "r")]
     records: Vec<(String, EventKind)>,
+    /// The number of the batch with the summary that holds after this one; its own if it has one.
+    #[serde(rename = "s")]
+    pub(crate) summarized_at: u64,
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<Box<Summary>>,
+    /// The message that this append records, by the invocation of its handler.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// What changes less often than records are added.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Summary {
+    /// Its number of records is that behind its batch.
+    pub(crate) header: RunHeader,
+    pub(crate) questions: Vec<OpenQuestion>,
+}
+
+/// In the place of a batch that is in parts.
+#[derive(Serialize, Deserialize)]
+struct InParts {
+    parts: usize,
 }
 
 /// The invocation that drives a run.
@@ -44,8 +76,10 @@ pub(crate) struct Driver {
     pub(crate) invocation: String,
     /// How many records the run had when this invocation began.
     pub(crate) began_at: u64,
-    /// How many messages to it have been processed.
-    pub(crate) messages: u64,
+    /// Where messages to it are sent now: see [`message`](crate::message).
+    pub(crate) mailbox: u64,
+    /// Messages that were refused, the last ones: they come again when another attempt is made.
+    pub(crate) refused: Vec<(String, Refusal)>,
 }
 
 /// The run of an object, in the memory of the worker that has it.
@@ -55,8 +89,14 @@ pub(crate) struct Object {
     pub(crate) header: Option<RunHeader>,
     pub(crate) input: Option<Bytes>,
     pub(crate) driver: Option<Driver>,
+    /// The value with the header, which is written behind its batch.
+    index: Option<Bytes>,
+    /// The messages that are recorded.
+    letters: HashSet<String>,
     questions: BTreeMap<String, OpenQuestion>,
     graphs: Vec<u64>,
+    /// The number of the batch with the last summary.
+    summarized_at: u64,
 }
 
 /// What an append changes in an object.
@@ -79,46 +119,62 @@ impl Object {
             key: key.to_owned(),
             message: message.to_string(),
         };
-        let (mut header, mut open, mut graphs, mut batches) = (None, Vec::new(), BTreeMap::new(), Vec::new());
+        let (mut graphs, mut parts, mut batches) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let mut object = Object {
             id: id.to_owned(),
             run: MemoryStore::new(),
             header: None,
             input: None,
             driver: None,
+            index: None,
+            letters: HashSet::new(),
             questions: BTreeMap::new(),
             graphs: Vec::new(),
+            summarized_at: 0,
         };
         for (key, value) in state {
             let failed = |error: serde_json::Error| unreadable(&key, &error);
             match key.as_str() {
-                HEADER => header = Some(serde_json::from_slice::<RunHeader>(&value).map_err(failed)?),
-                QUESTIONS => open = serde_json::from_slice::<Vec<OpenQuestion>>(&value).map_err(failed)?,
+                HEADER => object.index = Some(value),
                 INPUT => object.input = Some(value),
                 DRIVER => object.driver = Some(serde_json::from_slice(&value).map_err(failed)?),
                 _ => {
                     if let Some(hash) = key.strip_prefix(GRAPHS) {
                         let hash = hash.parse::<u64>().map_err(|error| unreadable(&key, &error))?;
                         graphs.insert(hash, serde_json::from_slice::<Json>(&value).map_err(failed)?);
-                    } else if let Some(at) = key.strip_prefix(RECORDS) {
-                        let at = at.parse::<u64>().map_err(|error| unreadable(&key, &error))?;
-                        batches.push((at, serde_json::from_slice::<Batch>(&value).map_err(failed)?));
+                    } else if key.starts_with(PARTS) {
+                        parts.insert(key, value);
+                    } else if key.starts_with(RECORDS) {
+                        batches.push((number_of(&key).map_err(|error| unreadable(&key, &error))?, key, value));
                     }
                 }
             }
         }
-        let Some(header) = header else { return Ok(object) };
-        object.restore(header, open, graphs, batches).map_err(|(key, message)| unreadable(&key, &message))?;
+        let mut read = Vec::with_capacity(batches.len());
+        for (at, key, value) in batches {
+            let failed = |error: serde_json::Error| unreadable(&key, &error);
+            let value = match parts_of(&key, &value).map_err(failed)? {
+                Some(keys) => {
+                    let parts: Option<Vec<Bytes>> = keys.iter().map(|key| parts.get(key).cloned()).collect();
+                    parts.ok_or_else(|| unreadable(&key, &"a part of it is missing"))?.concat().into()
+                }
+                None => value,
+            };
+            read.push((at, serde_json::from_slice::<Batch>(&value).map_err(failed)?));
+        }
+        object.restore(graphs, read).map_err(|(key, message)| unreadable(&key, &message))?;
         Ok(object)
     }
 
-    fn restore(
-        &mut self,
-        header: RunHeader,
-        open: Vec<OpenQuestion>,
-        graphs: BTreeMap<u64, Json>,
-        batches: Vec<(u64, Batch)>,
-    ) -> Result<(), (String, String)> {
+    fn restore(&mut self, graphs: BTreeMap<u64, Json>, batches: Vec<(u64, Batch)>) -> Result<(), (String, String)> {
+        let last = batches.iter().rev().find_map(|(at, batch)| Some((*at, batch.summary.as_deref()?)));
+        let Some((summarized_at, Summary { header, questions: open })) = last else {
+            return match batches.first() {
+                Some((at, _)) => Err((key_of(*at), "no batch has a header".to_owned())),
+                None => Ok(()),
+            };
+        };
+        let (header, open) = (header.clone(), open.clone());
         let no_graph = || (format!("{GRAPHS}{}", header.graph), "it is not there".to_owned());
         let graph = graphs.get(&header.graph).cloned().ok_or_else(no_graph)?;
         let mut new = NewRun::new(&self.id, &header.workflow, (header.graph, graph).into(), header.created);
@@ -128,19 +184,26 @@ impl Object {
         new.tags.clone_from(&header.tags);
         let Some(Ok(Created::New(created))) = self.run.create(new).now_or_never() else { return Ok(()) };
         let mut records = 0;
-        for (at, Batch { time, records: batch }) in batches {
+        for (at, Batch { time, records: batch, message, .. }) in batches {
             if at != records {
-                let message = format!("it begins with record {at}, and record {records} is missing");
-                return Err((format!("{RECORDS}{at:010}"), message));
+                return Err((key_of(at), format!("it begins with record {at}, and record {records} is missing")));
             }
             records += batch.len() as u64;
+            self.letters.extend(message);
             let batch: Vec<Record> = batch.into_iter().map(|(path, kind)| Record::new(path, kind)).collect();
             self.add(Append::new(created.key, at, from_millis(time), batch));
         }
+        self.summarized_at = summarized_at;
         self.graphs = graphs.keys().copied().collect();
         self.questions = open.iter().map(|open| (open.question.id.clone(), open.clone())).collect();
+        // The time of the last change is that of an append which changes the status.
+        let other = if header.status == RunStatus::Running { RunStatus::Waiting } else { RunStatus::Running };
+        let mut before = Append::new(created.key, records, header.updated, vec![]);
+        before.header.status = Some((other, None));
+        self.add(before);
         let mut end = Append::new(created.key, records, header.updated, vec![]);
         end.header.status = Some((header.status, header.wake_at));
+        end.header.owner = Some(header.owner);
         end.header.next.clone_from(&header.next);
         end.header.child_graphs = graphs.into_iter().map(Into::into).collect();
         end.header.questions = {
@@ -152,6 +215,22 @@ impl Object {
         Ok(())
     }
 
+    /// The value of `header`, if a crash has come between it and its batch. Its number of records is that of its batch.
+    pub(crate) fn missing_index(&self) -> Result<Option<Vec<u8>>, serde_json::Error> {
+        let Some(header) = &self.header else { return Ok(None) };
+        let written = self.index.as_ref().and_then(|index| serde_json::from_slice::<RunHeader>(index).ok());
+        let is_written = written.is_some_and(|mut written| {
+            written.records = header.records;
+            written == *header
+        });
+        if is_written { Ok(None) } else { serde_json::to_vec(header).map(Some) }
+    }
+
+    /// Whether a message is recorded, by the invocation of its handler.
+    pub(crate) fn has_letter(&self, letter: &str) -> bool {
+        self.letters.contains(letter)
+    }
+
     fn add(&mut self, batch: Append) -> bool {
         // It is ready at once.
         let appended = self.run.append(batch).now_or_never();
@@ -159,15 +238,14 @@ impl Object {
         matches!(appended, Some(Ok(Appended::Done)))
     }
 
-    /// What a new run puts into the object. `input`: as it was sent.
+    /// What a new run puts into the object, in this order. `input`: as it was sent.
     pub(crate) fn create(&self, run: &NewRun, input: &Bytes) -> Result<Changes, serde_json::Error> {
         let header = run.header(graphweft::store::RunKey::new(1));
-        let mut changes = vec![
-            (INPUT.to_owned(), input.to_vec()),
-            (HEADER.to_owned(), serde_json::to_vec(&header)?),
-            graph(&run.graph),
-        ];
-        changes.push(batch(0, run.time, &run.records)?);
+        let index = serde_json::to_vec(&header)?;
+        let mut changes = vec![(INPUT.to_owned(), input.to_vec()), graph(&run.graph)];
+        let summary = Some(Box::new(Summary { header, questions: Vec::new() }));
+        changes.extend(batch(0, run.time, &run.records, (0, summary), None)?);
+        changes.push((HEADER.to_owned(), index));
         Ok(changes)
     }
 
@@ -183,8 +261,13 @@ impl Object {
         }
     }
 
-    /// What an append puts into the object; `None` if it is a conflict.
-    pub(crate) fn append(&self, append: &Append) -> Result<Option<Changes>, serde_json::Error> {
+    /// What an append puts into the object, in this order; `None` if it is a conflict. `message`: what it records, by the
+    /// invocation of its handler.
+    pub(crate) fn append(
+        &mut self,
+        append: &Append,
+        message: Option<&str>,
+    ) -> Result<Option<Changes>, serde_json::Error> {
         let Some(now) = self.header.as_ref().filter(|header| header.records == append.at) else { return Ok(None) };
         // It changes with most appends in its number of records alone, which the records say.
         let (mut header, is_same) = (now.clone(), |after: &RunHeader| {
@@ -194,17 +277,25 @@ impl Object {
         });
         header.apply(&append.header, append.records.len() as u64, append.time);
         let mut changes = Vec::new();
-        if !append.records.is_empty() {
-            changes.push(batch(append.at, append.time, &append.records)?);
-        }
         for new in append.header.graphs().filter(|new| !self.graphs.contains(&new.0)) {
             changes.push(graph(new));
         }
         let questions = self.questions_after(&append.header.questions, header.status);
-        if questions != self.questions {
-            changes.push((QUESTIONS.to_owned(), serde_json::to_vec(&questions.values().collect::<Vec<_>>())?));
+        let is_same_header = is_same(&header);
+        let is_same_summary = is_same_header && questions == self.questions;
+        if append.records.is_empty() && is_same_summary {
+            return Ok(Some(changes));
         }
-        if !is_same(&header) {
+        // One that replaces the batch with the summary has one of its own.
+        let summary = if is_same_summary && self.summarized_at != append.at {
+            (self.summarized_at, None)
+        } else {
+            let questions = questions.into_values().collect();
+            (append.at, Some(Box::new(Summary { header: header.clone(), questions })))
+        };
+        self.summarized_at = summary.0;
+        changes.extend(batch(append.at, append.time, &append.records, summary, message)?);
+        if !is_same_header {
             changes.push((HEADER.to_owned(), serde_json::to_vec(&header)?));
         }
         Ok(Some(changes))
@@ -215,8 +306,8 @@ impl Object {
         self.graphs.extend(append.header.graphs().map(|graph| graph.0));
         self.graphs.sort_unstable();
         self.graphs.dedup();
-        let status = append.header.status.map_or(RunStatus::Running, |(status, _)| status);
-        self.questions = self.questions_after(&append.header.questions, status);
+        let status = append.header.status.or(self.header.as_ref().map(|header| (header.status, None)));
+        self.questions = self.questions_after(&append.header.questions, status.map_or(RunStatus::Running, |of| of.0));
         self.add(append)
     }
 
@@ -241,20 +332,68 @@ impl Object {
     }
 }
 
-/// The last record of a run: of this batch of the state of its object.
-pub(crate) fn last_record(run: &str, key: &str, value: &[u8]) -> Result<Option<Stored>, Unreadable> {
-    let unreadable = |message: String| Unreadable { run: run.to_owned(), key: key.to_owned(), message };
-    let at = key.strip_prefix(RECORDS).and_then(|at| at.parse::<u64>().ok());
-    let at = at.ok_or_else(|| unreadable("it has no number".to_owned()))?;
-    let Batch { time, records } = serde_json::from_slice(value).map_err(|error| unreadable(error.to_string()))?;
-    let last = (at..).zip(records).last();
-    Ok(last.map(|(seq, (path, kind))| Stored::new(seq, from_millis(time), Record::new(path, kind))))
+impl Batch {
+    /// Reads a batch that is not in parts.
+    pub(crate) fn read(run: &str, key: &str, value: &[u8]) -> Result<Self, Unreadable> {
+        let unreadable = |error: serde_json::Error| Unreadable {
+            run: run.to_owned(),
+            key: key.to_owned(),
+            message: error.to_string(),
+        };
+        serde_json::from_slice(value).map_err(unreadable)
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    pub(crate) fn last(&self) -> Option<&EventKind> {
+        self.records.last().map(|(_, kind)| kind)
+    }
 }
 
-fn batch(at: u64, time: SystemTime, records: &[Record]) -> Result<(String, Vec<u8>), serde_json::Error> {
-    let records = records.iter().map(|record| (record.path.clone(), record.kind.clone())).collect();
+pub(crate) fn key_of(at: u64) -> String {
     // As many digits as keep the keys in order.
-    Ok((format!("{RECORDS}{at:010}"), serde_json::to_vec(&Batch { time: to_millis(time), records })?))
+    format!("{RECORDS}{at:010}")
+}
+
+/// The number of a batch.
+pub(crate) fn number_of(key: &str) -> Result<u64, std::num::ParseIntError> {
+    key.trim_start_matches(RECORDS).parse()
+}
+
+/// The keys of the parts of a batch, if it is in parts.
+pub(crate) fn parts_of(key: &str, value: &[u8]) -> Result<Option<Vec<String>>, serde_json::Error> {
+    if !value.starts_with(b"{\"parts\":") {
+        return Ok(None);
+    }
+    let InParts { parts } = serde_json::from_slice(value)?;
+    Ok(Some((0..parts).map(|part| part_of(key, part)).collect()))
+}
+
+fn part_of(key: &str, part: usize) -> String {
+    format!("{PARTS}{}/{part:05}", key.trim_start_matches(RECORDS))
+}
+
+/// The values of one append: the last makes it one.
+fn batch(
+    at: u64,
+    time: SystemTime,
+    records: &[Record],
+    (summarized_at, summary): (u64, Option<Box<Summary>>),
+    message: Option<&str>,
+) -> Result<Changes, serde_json::Error> {
+    let records = records.iter().map(|record| (record.path.clone(), record.kind.clone())).collect();
+    let message = message.map(str::to_owned);
+    let (key, batch) = (key_of(at), Batch { time: to_millis(time), records, summarized_at, summary, message });
+    let value = serde_json::to_vec(&batch)?;
+    if value.len() <= PART {
+        return Ok(vec![(key, value)]);
+    }
+    let parts = value.chunks(PART).enumerate().map(|(part, value)| (part_of(&key, part), value.to_vec()));
+    let mut changes: Changes = parts.collect();
+    changes.push((key, serde_json::to_vec(&InParts { parts: changes.len() })?));
+    Ok(changes)
 }
 
 fn graph(graph: &(u64, Json)) -> (String, Vec<u8>) {
@@ -270,88 +409,4 @@ fn from_millis(millis: u64) -> SystemTime {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::SystemTime;
-
-    use bytes::Bytes;
-    use futures::FutureExt;
-    use graphweft::EventKind;
-    use graphweft::store::{Append, NewRun, Record, RunKey, RunStatus, Store};
-    use serde_json::json;
-
-    use super::{Changes, Object, from_millis};
-
-    fn keep(state: &mut Vec<(String, Bytes)>, changes: Changes) {
-        for (key, value) in changes {
-            state.retain(|(kept, _)| *kept != key);
-            state.push((key, value.into()));
-        }
-        state.sort();
-    }
-
-    /// The state of an object whose run has three appends and waits.
-    fn waiting() -> (Object, Vec<(String, Bytes)>) {
-        let (mut object, mut state) = (Object::read("order-7", Vec::new()).unwrap(), Vec::new());
-        let time = from_millis(1_795_727_894_392);
-        let mut new = NewRun::new("order-7", "pay", (7, json!({ "graph": 1 })).into(), time);
-        new.tags.insert("tenant".into(), "acme".into());
-        new.records.push(Record::new("pay", EventKind::CancelRequested));
-        let input = Bytes::from("40");
-        keep(&mut state, object.create(&new, &input).unwrap());
-        object.created(new, input).unwrap();
-        for at in 1..3 {
-            let message = EventKind::Message { text: format!("message {at}") };
-            let mut append =
-                Append::new(RunKey::new(1), at, from_millis(1_795_727_894_392 + at), vec![Record::new("pay", message)]);
-            if at == 2 {
-                append.header.status = Some((RunStatus::Waiting, Some(from_millis(1_795_727_900_000))));
-            }
-            keep(&mut state, object.append(&append).unwrap().expect("it is at the end"));
-            assert!(object.appended(append));
-        }
-        (object, state)
-    }
-
-    fn records(object: &Object) -> Vec<graphweft::store::Stored> {
-        object.run.read(RunKey::new(1), 0, usize::MAX).now_or_never().unwrap().unwrap()
-    }
-
-    #[test]
-    fn an_object_is_read_as_it_was_written() {
-        let (object, state) = waiting();
-        let read = Object::read("order-7", state).unwrap();
-        assert_eq!(read.header, object.header);
-        assert_eq!(read.header.as_ref().map(|header| (header.records, header.status)), Some((3, RunStatus::Waiting)));
-        assert_eq!(records(&read), records(&object));
-        assert_eq!(read.input, Some(Bytes::from("40")));
-    }
-
-    #[test]
-    fn an_append_that_is_not_at_the_end_is_a_conflict() {
-        let (object, _) = waiting();
-        let late = Append::new(RunKey::new(1), 2, SystemTime::now(), vec![Record::new("pay", EventKind::RunCancelled)]);
-        assert!(object.append(&late).unwrap().is_none());
-    }
-
-    #[test]
-    fn a_header_is_written_only_if_more_than_the_number_of_records_changes() {
-        let (object, _) = waiting();
-        let message = || vec![Record::new("pay", EventKind::CancelRequested)];
-        let mut append = Append::new(RunKey::new(1), 3, SystemTime::now(), message());
-        let keys = |changes: Option<Changes>| changes.unwrap().into_iter().map(|(key, _)| key).collect::<Vec<_>>();
-        assert_eq!(keys(object.append(&append).unwrap()), ["r/0000000003"]);
-        append.header.status = Some((RunStatus::Running, None));
-        assert_eq!(keys(object.append(&append).unwrap()), ["r/0000000003", "header"]);
-    }
-
-    #[test]
-    fn a_batch_that_is_missing_or_cannot_be_read_is_an_error_that_names_it() {
-        let (_, mut state) = waiting();
-        state.retain(|(key, _)| key != "r/0000000001");
-        let error = Object::read("order-7", state.clone()).err().expect("a record is missing").to_string();
-        assert!(error.contains("`r/0000000002` of run `order-7`"), "{error}");
-        state.push(("r/0000000001".into(), Bytes::from("{}")));
-        let error = Object::read("order-7", state).err().expect("it is no batch").to_string();
-        assert!(error.contains("`r/0000000001`"), "{error}");
-    }
-}
+mod tests;

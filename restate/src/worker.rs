@@ -25,6 +25,12 @@ use crate::identity::Identity;
 use crate::invocation::{Invocation, Replay, Reply, Stop, options};
 use crate::manifest::{CONTENT_TYPE, manifest, workflow};
 
+/// How long a server may take to close a stream that has ended.
+const DRAIN: Duration = Duration::from_secs(60);
+
+/// How large a value may be, in bytes: also one that is twice as long with its escapes fits into a message of a server.
+const MAX_VALUE: usize = 15 << 20;
+
 type Body = BoxBody<Bytes, Infallible>;
 
 /// A process that drives runs of its workflows, as Restate gives them to it.
@@ -82,7 +88,7 @@ impl Worker {
     /// For a worker that knows nothing yet.
     pub fn builder() -> WorkerBuilder {
         WorkerBuilder {
-            engine: Engine::builder(),
+            engine: Engine::builder().max_value_size(MAX_VALUE),
             workflows: BTreeSet::new(),
             settings: Settings { resident: Duration::from_secs(1), retention: None },
             streams: 64,
@@ -160,7 +166,7 @@ impl Worker {
                 };
                 let (out, bytes) = mpsc::unbounded_channel::<Bytes>();
                 let response = streamed(&vm, bytes);
-                let invoked = self.invoked(workflow, handler, vm, body, out);
+                let invoked = self.invoked((workflow, handler, replay), vm, body, out);
                 tokio::spawn(stops.clone().run_until_cancelled_owned(invoked));
                 response
             }
@@ -170,15 +176,14 @@ impl Worker {
 
     async fn invoked(
         self: Arc<Self>,
-        workflow: String,
-        handler: String,
+        (workflow, handler, replay): (String, String, Replay),
         vm: CoreVM,
         body: Incoming,
         out: mpsc::UnboundedSender<Bytes>,
     ) {
-        let mut invocation = match Invocation::begin(vm, body, out).await {
+        let mut invocation = match Invocation::begin(vm, body, out, replay).await {
             Ok(invocation) => invocation,
-            Err(stop) => return tracing::debug!(?stop, "an invocation has not begun"),
+            Err(stop) => return tracing::warn!(workflow, handler, ?stop, "an invocation has not begun"),
         };
         let handled = self.handle(&workflow, &handler, &mut invocation).await;
         let ended = match handled {
@@ -186,13 +191,14 @@ impl Worker {
             Err(Stop::Cancelled) => invocation.end(Err((409, "cancelled".to_owned()))),
             Err(Stop::Suspended) => Ok(()),
             Err(Stop::Broken(message)) => {
-                tracing::debug!(run = invocation.key, workflow, handler, message, "another attempt is to be made");
+                tracing::warn!(run = invocation.key, workflow, handler, message, "another attempt is to be made");
                 invocation.fail(message);
                 Ok(())
             }
         };
         if ended.is_ok() {
-            invocation.drain().await;
+            // A server that does not end it has gone, or does not matter any more.
+            drop(tokio::time::timeout(DRAIN, invocation.drain()).await);
         }
     }
 

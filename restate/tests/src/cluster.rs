@@ -139,6 +139,47 @@ impl Cluster {
         http(self.servers[0].admin, &request).await.expect("the server answers")
     }
 
+    /// What the ingress of the first server says to a request with JSON.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    pub async fn post(&self, path: &str, body: &str) -> String {
+        self.send(path, body, "").await
+    }
+
+    /// The same with a key: a request with the same one is done once.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    pub async fn post_once(&self, path: &str, body: &str, key: &str) -> String {
+        self.send(path, body, &format!("idempotency-key: {key}\r\n")).await
+    }
+
+    async fn send(&self, path: &str, body: &str, header: &str) -> String {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             {header}content-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        http(self.servers[0].ingress, &request).await.expect("the server answers")
+    }
+
+    /// Ends the invocation that drives a run as the command line of Restate does: `cancel` or `kill`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn end_invocation(&self, run: &str, how: &str) {
+        let sql =
+            format!("select id from sys_invocation where target_service_key = '{run}' and target_handler_name = 'run'");
+        let found = self.query(&sql).await;
+        let id = found.split('"').find(|word| word.starts_with("inv_")).expect("it is driven");
+        let request = format!(
+            "PATCH /invocations/{id}/{how} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        );
+        let ended = http(self.servers[0].admin, &request).await.expect("the server answers");
+        assert!(ended.starts_with("HTTP/1.1 2"), "{ended}");
+    }
+
     /// What the servers have logged, for a test that fails.
     #[must_use]
     pub fn logs(&self) -> String {

@@ -1,4 +1,7 @@
 //! Workers are killed and stopped, and servers crash, while runs are driven. What they record is held against a ledger outside.
+//!
+//! Each round makes 12 faults (`GRAPHWEFT_CRASHES`), or as many as fit into 15 s (`GRAPHWEFT_SECONDS`), by `GRAPHWEFT_SEED`. A longer
+//! one: `GRAPHWEFT_CRASHES=200 GRAPHWEFT_SECONDS=600 restate/tests/with_server.sh cargo test -p graphweft-restate-tests --features server --test crashes -- --nocapture`.
 
 use std::time::{Duration, Instant};
 
@@ -32,6 +35,7 @@ async fn person(client: Client, n: u64, waits: Duration) {
 async fn chaos(servers: usize) {
     let seed = setting("GRAPHWEFT_SEED", 1);
     let faults = setting("GRAPHWEFT_CRASHES", 12);
+    let seconds = setting("GRAPHWEFT_SECONDS", 15);
     let mut dice = Dice(seed);
     let mut cluster = Cluster::start(Shape { servers, keep_alive: Some(1) }).await;
     let ledger = cluster.folder().join("ledger");
@@ -42,7 +46,7 @@ async fn chaos(servers: usize) {
     let begun = Instant::now();
     let (mut killed, mut stopped, mut crashed, mut runs) = (0, 0, 0, 0);
     let mut people = tokio::task::JoinSet::new();
-    while killed + stopped + crashed < faults {
+    while killed + stopped + crashed < faults && begun.elapsed() < Duration::from_secs(seconds) {
         for _ in 0..3 {
             people.spawn(person(client.clone(), runs, Duration::from_millis(dice.below(3_000))));
             runs += 1;

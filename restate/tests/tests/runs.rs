@@ -128,6 +128,7 @@ async fn a_run_that_waits_is_suspended_and_resumed_by_an_answer() {
     let kinds: Vec<_> = run.events_from(0).await.unwrap().iter().map(|event| event.kind.name().to_owned()).collect();
     assert_eq!(kinds.iter().filter(|kind| *kind == "answered").count(), 1, "{kinds:?}");
     assert_eq!(kinds.iter().filter(|kind| *kind == "node_started").count(), 1, "{kinds:?}");
+    assert_eq!(noted(&cluster, &run).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,6 +165,7 @@ async fn a_suspended_run_is_cancelled() {
     until("it has ended", || async { run.status().await.unwrap().unwrap().status == RunStatus::Cancelled }).await;
     assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
     run.cancel().await.unwrap();
+    assert_eq!(noted(&cluster, &run).await, 1);
 }
 
 #[node]
@@ -205,6 +207,7 @@ async fn signals_reach_a_suspended_run_in_their_order_and_one_with_an_id_once() 
         run.signal(PAID, id, cents).await.unwrap();
     }
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(211));
+    assert_eq!(noted(&cluster, &run).await, 2);
 }
 
 struct Bank {
@@ -365,4 +368,204 @@ async fn a_run_that_starts_over_fails_and_says_why() {
     let run = client.start::<endless>(1, "endless").await.unwrap();
     let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it cannot start over") };
     assert!(failure.cause.to_string().contains("starting over is not possible"), "{failure:?}");
+}
+
+/// How many messages are noted in the appends that record them: those do not count if they come again.
+async fn noted<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>) -> usize {
+    let sql = format!("select value_utf8 from state where service_key = '{}' and key like 'r/%'", run.id());
+    cluster.query(&sql).await.matches(r#"\"m\":\"inv_"#).count()
+}
+
+/// How large the journal of the invocation of a run is: it grows each time that the run is resumed.
+async fn journal_of<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>) -> String {
+    let sql = format!(
+        "select journal_size from sys_invocation where target_service_key = '{}' and target_handler_name = 'run'",
+        run.id()
+    );
+    let response = cluster.query(&sql).await;
+    let (_, rows) = response.split_once("rows").expect("it is JSON");
+    rows.to_owned()
+}
+
+const MORE: Signal<u32> = Signal::new("more");
+
+#[node]
+async fn gather(n: u32, ctx: &Context) -> u32 {
+    let mut sum = n;
+    for _ in 0..3 {
+        sum += ctx.wait(MORE).await;
+    }
+    sum
+}
+workflow! {
+    /// Waits for three numbers.
+    pub gathers(u32) -> u32 { START => gather; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_got_a_message_and_waits_again_is_not_resumed_for_it_once_more() {
+    let (cluster, _here, client) = with(Worker::builder().register::<gathers>().resident(Duration::ZERO)).await;
+    let run = client.start::<gathers>(1, "sum").await.unwrap();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    for (id, n) in [("a", 10), ("b", 100)] {
+        run.signal(MORE, id, n).await.unwrap();
+        until_invocation_is(&cluster, &run, "suspended").await;
+    }
+    let before = journal_of(&cluster, &run).await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(journal_of(&cluster, &run).await, before);
+    run.signal(MORE, "c", 1000).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(1111));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_is_free_when_its_run_is_forgotten_and_another_input_is_refused_before() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
+    for n in [1, 7] {
+        let run = client.start::<naps>(n, "nap").await.unwrap();
+        assert_eq!(status_of(run.forget().await), 409);
+        assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(n + 1));
+        assert_eq!(client.start::<naps>(n, "nap").await.unwrap().outcome().await.unwrap(), Outcome::Completed(n + 1));
+        assert_eq!(status_of(client.start::<naps>(n + 1, "nap").await), 409);
+        run.forget().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_run_with_an_id_of_before_is_retried_and_every_failure_once() {
+    let bank = Arc::new(Bank { is_up: AtomicBool::new(false), reserved: AtomicU32::new(0) });
+    let (cluster, _here, client) = with(Worker::builder().register::<book>().resource(bank)).await;
+    for _ in 0..2 {
+        let run = client.start::<book>(1, "seat").await.unwrap();
+        for _ in 0..2 {
+            let records = loop {
+                let progress = run.status().await.unwrap();
+                if let Some(progress) = progress.filter(|progress| progress.status == RunStatus::Failed) {
+                    break progress.records;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            run.retry().await.unwrap();
+            assert!(run.status().await.unwrap().unwrap().records > records);
+            // Another one of the same end, as a program in another language may send it.
+            let again = cluster.post("/graphweft.book/seat/retry", &format!("{{\"records\":{records}}}")).await;
+            assert!(again.starts_with("HTTP/1.1 409"), "{again}");
+        }
+        until("it has failed", || async { run.status().await.unwrap().unwrap().status == RunStatus::Failed }).await;
+        run.forget().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_cannot_be_read_change_nothing() {
+    let (cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
+    let run = client.start::<naps>(1, "nap").await.unwrap();
+    run.outcome().await.unwrap();
+    for (handler, body) in
+        [("forget", "{\"record\":1}"), ("forget", "{"), ("events", "\"all\""), ("retry", "{\"record\":1}")]
+    {
+        let refused = cluster.post(&format!("/graphweft.naps/nap/{handler}"), body).await;
+        assert!(refused.starts_with("HTTP/1.1 400"), "{handler}: {refused}");
+    }
+    assert!(run.status().await.unwrap().is_some());
+}
+
+struct Gate;
+
+#[node]
+async fn needs(n: u32, #[resource] _gate: &Gate) -> u32 {
+    n
+}
+workflow! {
+    /// Needs a resource.
+    pub needing(u32) -> u32 { START => needs; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_begin_is_cancelled_and_may_be_started_again() {
+    let (_cluster, here, client) = with(Worker::builder().register::<needing>()).await;
+    let run = client.start::<needing>(3, "needs").await.unwrap();
+    run.cancel().await.unwrap();
+    assert_eq!(status_of(run.outcome().await), 409);
+    assert_eq!(run.status().await.unwrap(), None);
+
+    let port = here.stop().await;
+    let _here = Here::serve_at(Worker::builder().register::<needing>().resource(Gate), port).await;
+    let run = client.start::<needing>(4, "needs").await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invocation_that_is_cancelled_in_restate_cancels_its_run() {
+    let (cluster, _here, client) = with(Worker::builder().register::<publish>().resident(Duration::ZERO)).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "suspended").await;
+    cluster.end_invocation(run.id(), "cancel").await;
+    until("it has ended", || async { run.status().await.unwrap().unwrap().status == RunStatus::Cancelled }).await;
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_invocation_was_killed_in_restate_continues_when_it_is_started_again() {
+    let (cluster, _here, client) = with(Worker::builder().register::<publish>().resident(Duration::ZERO)).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "suspended").await;
+    cluster.end_invocation(run.id(), "kill").await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+}
+
+#[node]
+async fn twice(ctx: &Context) -> (u32, u32) {
+    let first = ctx.ask("how_many", "How many?").key(1).await;
+    (first, ctx.ask("how_many", "How many more?").key(2).await)
+}
+workflow! {
+    /// Asks two questions, one after the other.
+    pub asks_twice(()) -> (u32, u32) { START => twice; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_made_again_is_one_answer_and_not_one_to_the_next_question_of_the_same_name() {
+    let (cluster, _here, client) = with(Worker::builder().register::<asks_twice>().resident(Duration::ZERO)).await;
+    let run = client.start::<asks_twice>((), "twice").await.unwrap();
+    let first = questions(&run).await[0].id.clone();
+    for _ in 0..2 {
+        let body = format!("{{\"question\":\"{first}\",\"answer\":1}}");
+        let answered = cluster.post_once("/graphweft.asks_twice/twice/answer", &body, "call-1").await;
+        assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    }
+    until("the next one is asked", || async { questions(&run).await[0].id != first }).await;
+    assert_eq!(noted(&cluster, &run).await, 1);
+    assert_eq!(status_of(run.answer(&first, 2).await), 409);
+    run.answer(&questions(&run).await[0].id, 2).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed((1, 2)));
+}
+
+#[node]
+async fn grow(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+#[node]
+async fn measure(text: String) -> usize {
+    text.len()
+}
+workflow! {
+    /// Has a large value between two nodes.
+    pub large(usize) -> usize { START => grow => measure; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_value_is_recorded_in_parts_and_one_that_is_too_large_fails_its_node() {
+    let (_cluster, _here, client) = with(Worker::builder().register::<large>().register::<publish>()).await;
+    let run = client.start::<large>(14 << 20, "fits").await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(14 << 20));
+    let run = client.start::<large>(40 << 20, "too-large").await.unwrap();
+    let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it is too large") };
+    assert!(failure.cause.to_string().contains("15728640"), "{failure:?}");
+    let refused = client.start::<publish>("x".repeat(40 << 20), "too-large").await;
+    assert!(matches!(refused, Err(ClientError::TooLarge { .. })), "{refused:?}");
 }
