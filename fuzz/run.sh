@@ -23,7 +23,7 @@ seed=${GRAPHWEFT_SEED:-1}
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(parse graphs resume json values)
 
-command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+command -v cargo-fuzz >/dev/null || cargo install --quiet --debug --locked cargo-fuzz
 
 # What is learned stays beside the build, and the seeds stay as they are.
 found=${CARGO_TARGET_DIR:-target}/corpus

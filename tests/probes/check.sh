@@ -10,7 +10,8 @@ trap 'rm -rf "$copy"' EXIT
 
 for part in Cargo.toml graph macros runtime tests examples benches; do
     if [ -e "$root/$part" ]; then
-        cp -R "$root/$part" "$copy/$part"
+        # Without what is built there, perhaps just now.
+        tar -C "$root" --exclude target -cf - "$part" | tar -C "$copy" -xf -
     fi
 done
 

@@ -88,7 +88,7 @@ fn random_runs_whose_retry_is_requested_keep_every_promise() {
 
 #[test]
 fn a_run_whose_retry_is_requested_outlives_the_failure_of_any_commit() {
-    outlives(|seed| Scenario { forks: Vec::new(), ..draw::requested(seed) }, 60);
+    outlives(|seed| Scenario { forks: Vec::new(), ..draw::requested(seed) }, 20);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn random_runs_whose_forks_are_requested_keep_every_promise() {
 
 #[test]
 fn a_run_whose_fork_is_requested_outlives_the_failure_of_any_commit() {
-    outlives(draw::requested_forks, 40);
+    outlives(draw::requested_forks, 15);
 }
 
 #[test]
@@ -160,12 +160,12 @@ fn random_runs_that_start_over_keep_every_promise() {
 
 #[test]
 fn a_run_that_starts_over_outlives_the_failure_of_any_commit() {
-    outlives(draw::started_over, 150);
+    outlives(draw::started_over, 40);
 }
 
 #[test]
 fn a_run_that_waits_for_signals_outlives_the_failure_of_any_commit() {
-    outlives(draw::signalled, 100);
+    outlives(draw::signalled, 40);
 }
 
 #[test]
@@ -207,37 +207,37 @@ fn outlives(draw: fn(u64) -> Scenario, crashes: u64) {
 
 #[test]
 fn a_run_outlives_the_failure_of_any_commit() {
-    outlives(draw::scenario, 150);
+    outlives(draw::scenario, 50);
 }
 
 #[test]
 fn a_child_workflow_outlives_the_failure_of_any_commit() {
-    outlives(draw::child_workflows, 150);
+    outlives(draw::child_workflows, 50);
 }
 
 #[test]
 fn a_child_workflow_in_a_retried_run_outlives_the_failure_of_any_commit() {
-    outlives(draw::retried_child_workflows, 40);
+    outlives(draw::retried_child_workflows, 15);
 }
 
 #[test]
 fn a_retried_run_outlives_the_failure_of_any_commit() {
-    outlives(draw::retried, 150);
+    outlives(draw::retried, 50);
 }
 
 #[test]
 fn a_run_that_is_retried_from_a_node_outlives_the_failure_of_any_commit() {
-    outlives(draw::again, 40);
+    outlives(draw::again, 15);
 }
 
 #[test]
 fn items_that_a_retry_reopens_outlive_the_failure_of_any_commit() {
-    outlives(draw::reopened_items, 40);
+    outlives(draw::reopened_items, 15);
 }
 
 #[test]
 fn a_forked_run_outlives_the_failure_of_any_commit() {
-    outlives(draw::forked, 40);
+    outlives(draw::forked, 15);
 }
 
 /// Plays what a failing search has printed.

@@ -121,7 +121,7 @@ async fn runs_are_deleted_when_their_time_is_over_and_others_stay() {
     assert_eq!(there().await, ["waiting", "cancelled"]);
 }
 
-/// 365 days of 40 runs, of which 30 days are kept.
+/// 365 days of 20 runs, of which 30 days are kept.
 #[tokio::test]
 async fn a_year_of_runs_with_a_retention_leaves_a_file_that_does_not_grow() {
     let directory = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ async fn a_year_of_runs_with_a_retention_leaves_a_file_that_does_not_grow() {
     let engine = engine(store, &days, Retention::completed(30 * DAY).ids(30 * DAY));
     let mut after_two_months = 0;
     for day in 0..365 {
-        for number in 0..40 {
+        for number in 0..20 {
             let run = engine.start::<lengthen>("a".to_owned()).id(format!("{day}/{number}")).await.unwrap();
             run.result().await.unwrap();
         }
@@ -142,7 +142,7 @@ async fn a_year_of_runs_with_a_retention_leaves_a_file_that_does_not_grow() {
         }
     }
     let left = engine.count_runs(RunFilter::default()).await.unwrap();
-    assert!((30 * 40..=31 * 40).contains(&left), "{left}");
+    assert!((30 * 20..=31 * 20).contains(&left), "{left}");
     let after_a_year = pages(&path);
     assert!(after_a_year <= after_two_months * 5 / 4, "{after_two_months} and then {after_a_year} pages");
     let used = after_a_year * 2048 / left;
