@@ -4,7 +4,9 @@ use super::desk::Desk;
 use super::transaction::OpenTransaction;
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
-use crate::store::{Append, Appended, NewRun, Record, RunHeader, RunStatus, StartedOver, Store, StoreError};
+use crate::store::{
+    Append, Appended, CommitOutcome, NewRun, Record, RunHeader, RunStatus, StartedOver, Store, StoreError,
+};
 
 /// How many bytes the id of a run may have.
 pub(crate) const MAX_ID: usize = 1024;
@@ -45,6 +47,16 @@ impl From<Appended> for Committed {
     }
 }
 
+impl From<CommitOutcome> for Committed {
+    fn from(outcome: CommitOutcome) -> Self {
+        match outcome {
+            CommitOutcome::Done => Committed::Done(None),
+            CommitOutcome::Conflict => Committed::Conflict,
+            CommitOutcome::Undone(why) => Committed::Undone(why),
+        }
+    }
+}
+
 /// Appends a batch, in the transaction in which a step has written if there is one, and begins the next run where there is one.
 pub(super) async fn commit(
     store: &dyn Store,
@@ -54,7 +66,7 @@ pub(super) async fn commit(
 ) -> Result<Committed, StoreError> {
     let Some(next) = next else {
         return match transaction {
-            Some(open) => open.append(batch).await,
+            Some(open) => open.append(batch).await.map(Committed::from),
             None => store.append(batch).await.map(Committed::from),
         };
     };

@@ -4,7 +4,6 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
-use super::succession::Committed;
 use crate::store::{Append, CommitOutcome, StoreError, StoreTransaction};
 
 /// Whose turn it is.
@@ -49,12 +48,8 @@ impl OpenTransaction {
         OpenTransaction { step: path.to_owned(), ..self }
     }
 
-    pub(super) async fn append(&self, batch: Append) -> Result<Committed, StoreError> {
-        Ok(match Arc::clone(&self.transaction).append(batch).await? {
-            CommitOutcome::Done => Committed::Done(None),
-            CommitOutcome::Conflict => Committed::Conflict,
-            CommitOutcome::Undone(why) => Committed::Undone(why),
-        })
+    pub(super) async fn append(&self, batch: Append) -> Result<CommitOutcome, StoreError> {
+        Arc::clone(&self.transaction).append(batch).await
     }
 }
 
