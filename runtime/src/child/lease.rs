@@ -1,4 +1,4 @@
-//! The turn of a step that writes in a transaction. It ends if the node does not poll the step: what waits for the turn goes on.
+//! The turn of a step that writes in a transaction. It ends if the node does not poll the step, so that others get it.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -14,7 +14,7 @@ use crate::shared::{Journal, OpenTransaction, Turn};
 use crate::store::{PATIENCE, StoreTransaction};
 
 /// The turn of a step, which a task gets for it and takes back when the step could go on for [`PATIENCE`] and was not polled.
-/// Dropped, it is given back at once.
+/// The turn ends at once when this is dropped.
 pub(super) struct Lease(Arc<Shared>);
 
 #[derive(Default)]
