@@ -327,7 +327,7 @@ pub(crate) async fn insert_rows(step: Statements<'_>, rows: &NewRows, place: Row
     Ok(())
 }
 
-async fn keep_graph(step: Statements<'_>, graph: &Arc<(u64, Value)>) -> Result<(), Trouble> {
+pub(crate) async fn keep_graph(step: Statements<'_>, graph: &Arc<(u64, Value)>) -> Result<(), Trouble> {
     let hash = graph.0.cast_signed();
     // Most are there, and a statement that adds nothing locks nothing.
     let there = step.prepare_cached("select from graphs where hash = $1").await?;

@@ -12,9 +12,11 @@ use deadpool_postgres::{ClientWrapper, Object};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::store::{
-    Append, Appended, Created, InTransaction, NewRun, Record, StoreError, StoreTransaction, Transactional,
+    Append, Appended, CommitOutcome, Created, InTransaction, NewRun, Record, StoreError, StoreTransaction,
+    Transactional,
 };
 use graphweft::{Context, Run, Start, StartError, Step};
+use tokio_postgres::error::Severity;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::connections::{Connections, Facts};
@@ -71,6 +73,14 @@ pub trait PostgresContext {
     /// Its own error, after which its transaction is rolled back. A fault if the engine has another store, if no connection can be
     /// made, if a statement has failed and the body has continued as if it had not, if the body has ended the transaction by a statement of its own or has
     /// made it read only or gave it another isolation level, or if it has kept the transaction. Constraints that are deferred are checked before the commit.
+    ///
+    /// If the record or the commit is refused, as by a deadlock or when the connection ends before the commit is sent, nothing is written,
+    /// and the body is executed again, three times at most within one attempt; then it is a fault. What else the run has recorded stays. Only
+    /// if the connection ends while the commit is under way the run stops in this process with
+    /// [`RunError::Store`](graphweft::RunError::Store); resumed, it executes the step again unless it was committed.
+    ///
+    /// A step that is in turn to commit and is not polled for 2 seconds, since its node holds it and awaits something else, is undone, and
+    /// executed again when it is polled.
     ///
     /// # Cancel safety
     /// As for [`Context::call`]: what is dropped before its commit is rolled back.
@@ -133,11 +143,12 @@ pub trait PostgresStart<T> {
     /// after it began. What is set for the transaction, its `search_path` among it, is as before.
     ///
     /// # Errors
-    /// As awaiting the start. The workflow has to be registered, and the engine to have a [`PostgresStore`]. After an error of the database
-    /// the transaction is aborted, as after any of its statements.
+    /// As awaiting the start. The workflow has to be registered, and the engine to have a [`PostgresStore`]. An error changes nothing in
+    /// the transaction, unless the connection is closed or the transaction was aborted before.
     ///
     /// # Cancel safety
-    /// Not cancel safe: roll the transaction back if the future was dropped before it returned.
+    /// Cancel safe: dropped before it has returned, it adds nothing, and the transaction is as before. It is all done below a
+    /// savepoint, `graphweft_start`.
     fn within<'t>(self, transaction: &'t tokio_postgres::Transaction<'_>) -> BoxFuture<'t, Result<Run<T>, StartError>>
     where
         Self: 't;
@@ -166,11 +177,43 @@ async fn add_within(
     connections: &Connections,
     run: &NewRun,
 ) -> Result<(Created, Option<Record>), Trouble> {
+    // In a transaction that is open for long, the row of a new graph would keep all others waiting that add it.
+    connections
+        .with(|client| async move { runs::keep_graph((&client).into(), &run.graph).await })
+        .await
+        .map_err(Trouble::Store)?;
+    let savepoint = Savepoint { transaction, is_undone: true };
+    transaction.batch_execute("savepoint graphweft_start").await?;
     let path: String = transaction.query_one("select current_setting('search_path')", &[]).await?.try_get(0)?;
     transaction.batch_execute(&local_path(&connections.schema)).await?;
     let added = runs::create_within(transaction.into(), connections.facts, run).await?;
     transaction.query_one("select set_config('search_path', $1, true)", &[&path]).await?;
+    savepoint.release().await?;
     Ok(added)
+}
+
+/// Undoes what was done in a transaction of the program since it was made, unless that is to stay.
+struct Savepoint<'t> {
+    transaction: &'t tokio_postgres::Transaction<'t>,
+    is_undone: bool,
+}
+
+impl Savepoint<'_> {
+    async fn release(mut self) -> Result<(), tokio_postgres::Error> {
+        let released = self.transaction.batch_execute("release savepoint graphweft_start").await;
+        self.is_undone = released.is_err();
+        released
+    }
+}
+
+impl Drop for Savepoint<'_> {
+    fn drop(&mut self) {
+        if self.is_undone {
+            // The first poll sends it, before all that the program sends next.
+            let undo = "rollback to savepoint graphweft_start; release savepoint graphweft_start";
+            drop(self.transaction.batch_execute(undo).now_or_never());
+        }
+    }
 }
 
 /// The transaction of a step: a connection on which it has begun, for statements. A clone is the same transaction; it is over with the
@@ -257,10 +300,11 @@ impl Transaction {
         let output = match ended {
             Ok(output) => output,
             Err(error) => {
+                let has_ended = has_ended(&client).await;
                 if client.batch_execute("rollback").await.is_ok() {
                     client.give_back();
                 }
-                return InTransaction::Failed(error);
+                return if has_ended { InTransaction::Undone(ENDED.to_owned()) } else { InTransaction::Failed(error) };
             }
         };
         match checked(&client, &connections.schema).await {
@@ -277,21 +321,29 @@ impl Transaction {
     }
 }
 
+const ENDED: &str = "the body of a transaction has ended it by a statement of its own, and what it has written may be committed; leave \
+                     `commit` and `rollback` to the step: an error rolls back";
+
+/// Whether a body has ended its transaction. That is not known of one in which a statement has failed.
+async fn has_ended(client: &OpenClient) -> bool {
+    let Ok(messages) = client.simple_query(&format!("select current_setting('{MARK}', true)")).await else {
+        return false;
+    };
+    messages.iter().any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) != Some("open")))
+}
+
 /// Checks that a transaction can be committed with records in it. Returns why not.
 async fn checked(client: &OpenClient, schema: &str) -> Result<Option<&'static str>, tokio_postgres::Error> {
     let check = format!(
         "set constraints all immediate; select current_setting('{MARK}', true), current_setting('transaction_read_only'),
              current_setting('transaction_isolation');
-         set local role none; set local client_encoding to 'UTF8'; {}",
+         set local session authorization default; set local role none; set local client_encoding to 'UTF8'; {}",
         local_path(schema)
     );
     for message in client.simple_query(&check).await? {
         let SimpleQueryMessage::Row(row) = message else { continue };
         if row.get(0) != Some("open") {
-            return Ok(Some(
-                "the body of a transaction has ended it by a statement of its own, and what it has written may be committed; leave `commit` \
-                 and `rollback` to the step: an error rolls back",
-            ));
+            return Ok(Some(ENDED));
         }
         if row.get(2) != Some("read committed") {
             return Ok(Some(
@@ -321,31 +373,57 @@ struct Open {
 }
 
 impl StoreTransaction for Open {
-    fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+    fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<CommitOutcome, StoreError>> {
         async move {
             let mut place = self.client.lock().await;
             let Some(client) = place.take() else { return Err(StoreError::Closed) };
+            let words = |trouble: Trouble| trouble.for_caller(&self.connections.server);
             match append(&client, self.connections.facts, &batch).await {
-                Ok(Appended::Done) => {
+                Ok(CommitOutcome::Done) => {
                     client.give_back();
-                    Ok(Appended::Done)
+                    Ok(CommitOutcome::Done)
                 }
-                Ok(conflict) => {
+                Ok(outcome) => {
                     *place = Some(client);
-                    Ok(conflict)
+                    Ok(outcome)
                 }
-                Err(trouble) => Err(trouble.for_caller(&self.connections.server)),
+                Err(Uncommitted::Undone(trouble)) => {
+                    // Otherwise the server undoes it when it notices that the connection is closed. That is closed all the same: the body
+                    // may have thrown away what is prepared on it.
+                    drop(client.batch_execute("rollback").await);
+                    Ok(CommitOutcome::Undone(words(trouble).to_string()))
+                }
+                Err(Uncommitted::Unknown(trouble)) => Err(words(trouble)),
             }
         }
         .boxed()
     }
 }
 
+/// Why a transaction is not known to be committed.
+enum Uncommitted {
+    /// It is not.
+    Undone(Trouble),
+    /// Its commit was under way.
+    Unknown(Trouble),
+}
+
 /// Adds the records, and commits. A conflict leaves all as it is.
-async fn append(client: &OpenClient, facts: Facts, batch: &Append) -> Result<Appended, Trouble> {
-    let appended = runs::append_within((&**client).into(), facts, batch).await?;
-    if appended == Appended::Done {
-        client.batch_execute("commit").await?;
+async fn append(client: &OpenClient, facts: Facts, batch: &Append) -> Result<CommitOutcome, Uncommitted> {
+    let appended = runs::append_within((&**client).into(), facts, batch).await.map_err(Uncommitted::Undone)?;
+    if appended != Appended::Done {
+        return Ok(CommitOutcome::Conflict);
     }
-    Ok(appended)
+    let committed = client.batch_execute("commit").await;
+    committed.map_err(|error| match is_undone_by(&error) {
+        true => Uncommitted::Undone(error.into()),
+        false => Uncommitted::Unknown(error.into()),
+    })?;
+    Ok(CommitOutcome::Done)
+}
+
+/// Whether a commit that ended with this error is undone: the server says so, and the connection is still there. What ends the connection may come
+/// behind the commit, as when the wait for another server is broken off.
+fn is_undone_by(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| error.parsed_severity() == Some(Severity::Error))
 }

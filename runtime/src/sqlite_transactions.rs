@@ -44,12 +44,13 @@ pub trait SqliteContext {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The closure is called on the thread of the store that writes, once for each attempt, with a connection on which a transaction has
-    /// begun. It holds the only write lock of the file: nothing else is recorded meanwhile, in this process or another
+    /// The closure is called on the thread of the store that writes, with a connection on which a transaction has
+    /// begun: once for each attempt, and again if its commit has failed. It holds the only write lock of the file: nothing else is recorded meanwhile, in this process or another
     /// one, so let it write and return. What takes longer belongs before it. A read of other tables does not need it.
     ///
     /// The run records nothing else from the begin of the closure on until the step has its output, so let the node poll the step until
-    /// then: one that holds it and awaits something else of its context waits for itself.
+    /// then. One that holds it, and does not poll it for 2 seconds when it could go on, loses its turn: what was written is
+    /// undone, the run continues, and the closure is called again when the step is polled.
     ///
     /// The result is a [`Step`], with a key and retries of its own. Its time limit counts until the closure has
     /// returned, and does not cut it off.
@@ -57,8 +58,9 @@ pub trait SqliteContext {
     /// # Errors
     /// Its own error, after which its transaction is rolled back. A fault if the engine has another store, or one that is
     /// [read only](crate::store::SqliteStoreBuilder::read_only), if the file is busy for too long, and if the closure has ended the
-    /// transaction by a statement of its own, which it must not. A panic is that of the step. A foreign key that is deferred and refuses the commit stops
-    /// the run with [`RunError::Store`](crate::RunError::Store): let the closure check it.
+    /// transaction by a statement of its own, which it must not. A panic is that of the step. If the commit fails, by a foreign key that is
+    /// deferred or since the disk is full, nothing is written, and the closure is called again, three times at most within one attempt; then
+    /// it is a fault. What else the run has recorded stays.
     ///
     /// # Cancel safety
     /// As for [`Context::call`]. A closure that has begun ends, and is rolled back.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use graphweft::prelude::*;
 use graphweft::store::{FeedQuery, Store};
 use graphweft::{ChildError, ErrorText, Signal, StartError};
@@ -39,6 +39,7 @@ async fn engine(schema: &str) -> Engine {
         .register::<fan>()
         .register::<odd>()
         .register::<races>()
+        .register::<clashes>()
         .build()
         .unwrap()
 }
@@ -129,10 +130,14 @@ async fn misbehave(how: String, ctx: &Context) -> Booked<()> {
                 tx.batch_execute(&insert).await?;
                 return Err("it is to fail".into());
             }
+            "ends" => {
+                tx.batch_execute("rollback").await?;
+                return Err("and it fails".into());
+            }
             // What it sets for itself is not in the way of the record.
             "sets" => {
-                tx.batch_execute(&format!("{insert}; set search_path to nowhere; create role {shop}; set role {shop}"))
-                    .await?
+                let sets = format!("create role {shop}; set role {shop}; set session authorization {shop}");
+                tx.batch_execute(&format!("{insert}; set search_path to nowhere; {sets}")).await?
             }
             _ => return Err("no such thing".into()),
         }
@@ -143,6 +148,27 @@ async fn misbehave(how: String, ctx: &Context) -> Booked<()> {
 }
 
 workflow! { pub odd(String) -> () { START => misbehave; misbehave => END; } }
+
+static CLASHES: AtomicU32 = AtomicU32::new(0);
+
+/// Its record cannot be written, so often.
+#[node]
+async fn clash(often: u32, ctx: &Context) -> Booked<u32> {
+    let shop = shop(ctx);
+    ctx.message("it clashes");
+    ctx.transaction("clash", async |tx| {
+        let clashes = CLASHES.fetch_add(1, Ordering::Relaxed);
+        tx.execute(&format!("insert into {shop}.entries values ('clash', 'clash')"), &[]).await?;
+        if clashes < often {
+            tx.batch_execute("set local shop.clashes = 'yes'").await?;
+        }
+        Ok::<_, graphweft_postgres::tokio_postgres::Error>(clashes)
+    })
+    .error_as_text()
+    .await
+}
+
+workflow! { pub clashes(u32) -> u32 { START => clash; clash => END; } }
 
 #[node]
 async fn race(_: (), ctx: &Context) -> Booked {
@@ -259,6 +285,7 @@ async fn a_body_that_does_what_it_must_not_is_undone_and_told() {
     let client = tables(&schema).await;
     for (how, said) in [
         ("commits", "has ended it by a statement of its own"),
+        ("ends", "has ended it by a statement of its own"),
         ("swallows", "current transaction is aborted"),
         ("isolates", "another isolation level than `read committed`"),
         ("reads", "has made it read only"),
@@ -374,4 +401,77 @@ async fn the_feed_has_what_an_old_transaction_starts() {
     }
     let late: Vec<u64> = late.into_iter().map(|record| record.stored.unwrap().seq).collect();
     assert_eq!(late, (0..late.len() as u64).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_whose_commit_is_refused_is_executed_again() {
+    let schema = fresh_schema();
+    let engine = engine(&schema).await;
+    let client = tables(&schema).await;
+    let refuses = format!(
+        "create function {schema}_shop.refuse() returns trigger language plpgsql as $$ begin
+             if current_setting('shop.clashes', true) = 'yes' then
+                 raise exception 'it is refused' using errcode = '40001';
+             end if;
+             return new;
+         end $$;
+         create trigger refuses before update on {schema}.runs for each row execute function {schema}_shop.refuse()"
+    );
+    client.batch_execute(&refuses).await.unwrap();
+    let run = engine.start::<clashes>(2).id(format!("{schema}/twice")).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 2);
+    assert_eq!(entries(&client, &schema).await, 1);
+
+    let run = engine.start::<clashes>(1000).id(format!("{schema}/always")).await.unwrap();
+    let error = run.result().await.unwrap_err();
+    assert!(matches!(&error, RunError::Failed(_)), "{error}");
+    assert!(error.to_string().contains("it is refused"), "{error}");
+    assert_eq!((CLASHES.load(Ordering::Relaxed), entries(&client, &schema).await), (7, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_is_dropped_leaves_the_transaction_as_it_was() {
+    let schema = fresh_schema();
+    let engine = engine(&schema).await;
+    let mut client = tables(&schema).await;
+    client.batch_execute(&format!("set search_path to {schema}_shop")).await.unwrap();
+    let mut dropped = 0;
+    loop {
+        let id = format!("{schema}/dropped-{dropped}");
+        let tx = client.transaction().await.unwrap();
+        let mut within = engine.start::<fan>(5).id(id.clone()).within(&tx);
+        let mut left = dropped;
+        let ended = std::future::poll_fn(|waker| match left {
+            0 => std::task::Poll::Ready(None),
+            _ => {
+                left -= 1;
+                within.poll_unpin(waker).map(Some)
+            }
+        });
+        if ended.await.is_some() {
+            break;
+        }
+        drop(within);
+        // The tables of the program are found by their names.
+        tx.execute("insert into orders values ($1, null)", &[&i64::from(dropped)]).await.unwrap();
+        tx.commit().await.unwrap();
+        assert!(engine.get_run(&id).await.unwrap().is_none(), "after {dropped} polls");
+        dropped += 1;
+    }
+    assert!(dropped > 5, "{dropped}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_keeps_no_other_run_of_its_workflow_waiting() {
+    let schema = fresh_schema();
+    let engine = engine(&schema).await;
+    let mut client = tables(&schema).await;
+    let tx = client.transaction().await.unwrap();
+    // The first run with this graph.
+    let run = engine.start::<fan>(5).id(format!("{schema}/within")).within(&tx).await.unwrap();
+    let other = engine.start::<fan>(5).id(format!("{schema}/other")).into_future();
+    let other = tokio::time::timeout(Duration::from_secs(20), other).await.expect("it waits for nothing");
+    assert_eq!(other.unwrap().result().await.unwrap(), 10);
+    tx.commit().await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 10);
 }

@@ -10,6 +10,7 @@ mod error_text;
 mod form;
 mod graph;
 mod kept;
+mod lease;
 mod node;
 mod retries;
 mod sleep;

@@ -49,7 +49,14 @@ pub(super) trait TransactionBody<'c, T, E>: Send {
 }
 
 /// How such a closure ended, with the turn in which what it has written is appended.
-pub(super) type Written<T, E> = Result<(Result<T, E>, Option<OpenTransaction>), Fault>;
+pub(super) type Written<T, E> = Result<(Result<T, E>, Option<OpenTransaction>), NotWritten>;
+
+/// Why such a closure has neither an output nor an error.
+pub(super) enum NotWritten {
+    Fault(Fault),
+    /// It has lost its turn, and is to be executed again: why.
+    Undone(String),
+}
 
 /// A step of a node. Awaiting it runs the step. It is a future, so it works with `join!`.
 ///
@@ -438,7 +445,8 @@ impl<T: Payload, E: Send + 'static, F: FormOf<E>> Work for StepWork<'_, T, E, F>
                 Next::With(body, step) => (body(step).await, None),
                 Next::InTransaction(body, journal) => match body.begin(journal).await {
                     Ok(written) => written,
-                    Err(fault) => return Attempted::Fault(fault),
+                    Err(NotWritten::Fault(fault)) => return Attempted::Fault(fault),
+                    Err(NotWritten::Undone(why)) => return Attempted::Undone(why),
                 },
             };
             match ended {

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::step::{Step, TransactionBody, Written};
+use super::lease::Lease;
+use super::step::{NotWritten, Step, TransactionBody, Written};
 use crate::context::Context;
 use crate::fault::Fault;
-use crate::shared::{Journal, OpenTransaction};
+use crate::shared::Journal;
+#[cfg(doc)]
+use crate::store::CommitOutcome;
 use crate::store::{InTransaction, Transactional, transactional};
 
 impl Context {
@@ -24,9 +27,14 @@ impl Context {
     ///
     /// # Errors
     /// A [`Fault::Context`] if the run has no engine, or the engine another store, and if the transaction was
-    /// [undone](InTransaction::Undone): then the step is retried as its [policy](Step::retry) says. A commit that fails stops
-    /// the run in this process with [`RunError::Store`](crate::RunError::Store), as any record that cannot be written; resumed, it executes the step again unless
-    /// the commit was done.
+    /// [undone](InTransaction::Undone): then the step is retried as its [policy](Step::retry) says. A commit that is
+    /// [certainly undone](CommitOutcome::Undone) takes nothing else of the run with it: the body is executed again, three times at most within one
+    /// attempt, and not if the step is [`at_most_once`](Step::at_most_once); then it is such a fault. If it is not known what has become of a commit, the run
+    /// stops in this process with [`RunError::Store`](crate::RunError::Store), as for any record that cannot be written; resumed, it executes the step again
+    /// unless the commit was done.
+    ///
+    /// A step that could go on and is not polled for 2 seconds, since its node holds it and awaits something else, loses its turn in
+    /// the same way: its transaction is undone, and when it is polled, its body is executed again.
     ///
     /// # Cancel safety
     /// As for [`call`](Self::call). A step whose commit is under way when it is dropped may be recorded.
@@ -59,22 +67,31 @@ where
     fn begin(&mut self, journal: Option<Arc<Journal>>) -> BoxFuture<'c, Written<T, E>> {
         let (journal, store) = match store_of::<S>(journal) {
             Ok(found) => found,
-            Err(fault) => return std::future::ready(Err(fault)).boxed(),
+            Err(fault) => return std::future::ready(Err(NotWritten::Fault(fault))).boxed(),
         };
         let ended = (self.body)(store);
         async move {
             // An exclusive one begins in its turn; others only end in it, so that they can be under way at the same time.
-            let turn = if S::IS_EXCLUSIVE { Some(journal.turn(true).await) } else { None };
-            match ended.await {
-                InTransaction::Written(output, transaction) => {
-                    let turn = match turn {
-                        Some(turn) => turn,
-                        None => journal.turn(false).await,
+            let lease = S::IS_EXCLUSIVE.then(|| Lease::of(&journal, true));
+            let ended = match &lease {
+                Some(lease) => {
+                    let in_turn = async {
+                        lease.turn(Some(&journal)).await;
+                        ended.await
                     };
-                    Ok((Ok(output), Some(OpenTransaction::new(transaction, turn))))
+                    lease.during(in_turn).await?
+                }
+                None => ended.await,
+            };
+            match ended {
+                InTransaction::Written(output, transaction) => {
+                    let lease = lease.unwrap_or_else(|| Lease::of(&journal, false));
+                    lease.keep(transaction);
+                    lease.during(lease.turn(None)).await?;
+                    Ok((Ok(output), Some(lease.take()?)))
                 }
                 InTransaction::Failed(error) => Ok((Err(error), None)),
-                InTransaction::Undone(message) => Err(Fault::Context { message }),
+                InTransaction::Undone(message) => Err(NotWritten::Fault(Fault::Context { message })),
             }
         }
         .boxed()

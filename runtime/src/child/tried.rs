@@ -32,6 +32,10 @@ use crate::value::{Against, MaxSize, drop_refused, shortened};
 /// After this time the start of an attempt is recorded, if nothing else has been recorded behind it.
 const SLOW: Duration = Duration::from_millis(200);
 
+/// How long to wait before a step is executed again whose transaction was undone when it was to be committed, each time. After
+/// that it is a failed attempt.
+const AGAIN: [Duration; 3] = [Duration::from_millis(20), Duration::from_millis(100), Duration::from_millis(400)];
+
 /// The work of a child or a step.
 pub(super) trait Work: Send {
     type Output: Payload;
@@ -133,6 +137,8 @@ pub(super) enum Attempted<T, E> {
         retryable: Retryable,
     },
     Fault(Fault),
+    /// What it has written is undone before it could be committed: why.
+    Undone(String),
 }
 
 impl<T, E> From<Fault> for Attempted<T, E> {
@@ -147,6 +153,7 @@ impl<T: Send, E: Send> around::Attempted for Attempted<T, E> {
             Attempted::Output { .. } => None,
             Attempted::Error { chain, .. } => Some(chain.join(": ")),
             Attempted::Unrecordable { fault, .. } | Attempted::Fault(fault) => Some(fault.to_string()),
+            Attempted::Undone(why) => Some(why.clone()),
         }
     }
 }
@@ -294,7 +301,7 @@ impl Asked {
         let tried = {
             let _step = self.parent.requests().step_begins();
             // Boxed: one whose result is recorded is as small as it can be.
-            held.while_it_lasts(Box::pin(self.execute(work, item))).await
+            held.while_it_lasts(Box::pin(self.execute(work, item, Some(&held)))).await
         };
         let Some((given, is_recorded)) = tried else {
             return Err(self.fault("was under way when its node ended".to_owned()).into());
@@ -320,7 +327,7 @@ impl Asked {
         let executed = {
             let (parent, path) = (Arc::clone(&parent), path.clone());
             async move {
-                let (given, is_recorded) = self.execute(work, item).await;
+                let (given, is_recorded) = self.execute(work, item, None).await;
                 // The body may have dropped it.
                 let _ = ended.send(given);
                 if !is_recorded {
@@ -344,7 +351,10 @@ impl Asked {
         loop {
             self.check_input(&item).map_err(|fault| Err(fault.into()))?;
             if item.is_done() {
-                held.result().await;
+                if held.committed().await.is_err() {
+                    item = held.item().unwrap_or_default();
+                    continue;
+                }
                 if let Some(given) = self.recorded_result::<W>(&item) {
                     return Err(given);
                 }
@@ -357,8 +367,8 @@ impl Asked {
         }
     }
 
-    /// Executes it, from where its records end.
-    async fn execute<W: Work>(&self, mut work: W, item: Box<Item>) -> Tried<W> {
+    /// Executes it, from where its records end. `held`: a step, which may write in transactions.
+    async fn execute<W: Work>(&self, mut work: W, item: Box<Item>, held: Option<&Held>) -> Tried<W> {
         // Counts by itself, since its parent does not count while it waits for another request.
         let mut moving = Moving::of(&self.parent.run);
         let Item { mut attempts, inside, process, .. } = *item;
@@ -377,13 +387,15 @@ impl Asked {
             None => return (Err(self.broken("its result was not reused").into()), false),
         };
         let clock = &self.parent.run.env.clock;
+        let mut again = AGAIN.iter();
+        let mut is_again = false;
         loop {
             if let Some(until) = delay.take() {
                 tokio::time::sleep(clock.until(until)).await;
                 // Otherwise a crash could repeat an attempt that is over, and not only the one under way.
                 self.parent.requests().recorded().await;
             }
-            if history.is_none() {
+            if history.is_none() && !std::mem::take(&mut is_again) {
                 if let Err(impossible) = attempts.apply(AttemptEvent::Begun { number, work: () }) {
                     return (Err(self.broken(&impossible.to_string()).into()), false);
                 }
@@ -426,26 +438,44 @@ impl Asked {
             let is_last = work.is_last();
             // The output of an attempt that was cancelled is not its result.
             let is_stopped = !was_stopped && self.parent.is_stopped();
-            let (error, cause, json, retryable) = match self.check_writes(attempted) {
+            let attempted = match self.check_writes(attempted) {
                 Attempted::Output { value, json, writes, transaction, .. } => {
-                    if !is_stopped {
-                        let completed =
-                            EventKind::NodeCompleted { label: None, output: Some(json), state: writes, items: None };
-                        self.parent.requests().push_in(&self.path, completed, transaction.map(|open| *open));
+                    if is_stopped {
+                        return (Ok(value), false);
                     }
-                    return (Ok(value), !is_stopped);
+                    let completed =
+                        EventKind::NodeCompleted { label: None, output: Some(json), state: writes, items: None };
+                    let of_transaction = held.filter(|_| transaction.is_some());
+                    self.parent.requests().push_in(&self.path, completed, transaction.map(|open| *open));
+                    let committed = match of_transaction {
+                        Some(held) => held.committed().await,
+                        None => Ok(()),
+                    };
+                    let Err(why) = committed else { return (Ok(value), true) };
+                    drop_refused(value);
+                    Attempted::Undone(why)
                 }
+                attempted => attempted,
+            };
+            let is_stopped = !was_stopped && self.parent.is_stopped();
+            if let (Attempted::Undone(_), false, false) = (&attempted, is_stopped, self.options.at_most_once)
+                && let Some(pause) = again.next()
+            {
+                // Those that were in each other's way do not come back together.
+                tokio::time::sleep(pause.mul_f64(0.5 + self.parent.run.chance().random)).await;
+                is_again = true;
+                continue;
+            }
+            let (error, cause, json, retryable) = match attempted {
+                Attempted::Output { value, .. } => return (Ok(value), false),
                 Attempted::Error { error, json, chain, retryable } => {
                     (ChildError::Error(error), Cause { chain, fault: None }, json, retryable)
                 }
                 Attempted::Unrecordable { fault, retryable } => {
                     (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)
                 }
-                Attempted::Fault(fault) => {
-                    let fault = if self.options.at_most_once { fault.at_most_once() } else { fault };
-                    let retryable = Retryable::from(is_retryable(&fault));
-                    (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)
-                }
+                Attempted::Undone(message) => self.of_fault(Fault::Context { message }),
+                Attempted::Fault(fault) => self.of_fault(fault),
             };
             if is_stopped {
                 return (Err(error), false);
@@ -464,6 +494,13 @@ impl Asked {
             drop(error);
             (number, delay) = (number + 1, Some(time));
         }
+    }
+
+    /// How an attempt has failed that ended with a fault.
+    fn of_fault<E>(&self, fault: Fault) -> (ChildError<E>, Cause, Option<Json>, Retryable) {
+        let fault = if self.options.at_most_once { fault.at_most_once() } else { fault };
+        let retryable = Retryable::from(is_retryable(&fault));
+        (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)
     }
 
     /// What the spans of an attempt are about, if anything wants them.

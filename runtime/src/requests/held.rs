@@ -71,7 +71,11 @@ impl Held {
             *withdrawn_before.entry(Arc::clone(&path)).or_default() += 1;
         }
         // Under the lock, so that every result recorded from here on is delivered.
-        let item = requests.waker.desk().hold(&path, Arc::clone(requests) as Arc<dyn Receiver>, fits);
+        let mut item = requests.waker.desk().hold(&path, Arc::clone(requests) as Arc<dyn Receiver>, fits);
+        // A step that has ended in this poll, and whose result is not pushed yet.
+        if batch.iter().any(|record| *record.path == *path && record.kind.is_result()) {
+            item = requests.waker.desk().item_behind(&path, batch.iter());
+        }
         let is_withdrawn = item.as_ref().is_some_and(|item| item.withdrawn);
         if !*has_caught_up && let Some(item) = item.as_ref().filter(|item| item.withdrawals > 0) {
             withdrawn_before.entry(Arc::clone(&path)).or_insert(item.withdrawals);
@@ -84,6 +88,7 @@ impl Held {
             is_ready: false,
             is_withdrawn,
             waker: None,
+            undone: None,
             asks_again: None,
         });
         counts.add(held);
@@ -114,6 +119,26 @@ impl Held {
     /// Resolves when the recorded result is ready.
     pub(crate) async fn result(&self) {
         self.until(|held| held.is_ready).await;
+    }
+
+    /// Resolves when the recorded result is ready.
+    ///
+    /// # Errors
+    /// If the result is not recorded, since what it was to be committed with is undone: why.
+    pub(crate) async fn committed(&self) -> Result<(), String> {
+        poll_fn(|waker| {
+            let mut inner = self.asker.requests().inner();
+            let Some(held) = inner.held.get_mut(&self.path) else { return Poll::Pending };
+            if let Some(why) = held.undone.take() {
+                return Poll::Ready(Err(why));
+            }
+            if held.is_ready {
+                return Poll::Ready(Ok(()));
+            }
+            inner.waits_with(&self.path, waker.waker());
+            Poll::Pending
+        })
+        .await
     }
 
     /// Resolves once it is not withdrawn.

@@ -128,6 +128,8 @@ struct HeldState {
     is_withdrawn: bool,
     /// The waker of a combinator around the request, if that polls it with its own.
     waker: Option<Waker>,
+    /// Why its result is not recorded, if what that was to be committed with is undone.
+    undone: Option<String>,
     /// The question as it is asked now, if another was recorded: it is recorded next.
     asks_again: Option<Box<EventKind>>,
 }
@@ -428,6 +430,17 @@ impl Receiver for Requests {
 
     fn deliver(&self, path: &str, is_recorded: bool) {
         self.deliver(path, is_recorded);
+    }
+
+    fn undone(&self, path: &str, why: &str) {
+        let undone = |held: &mut HeldState| {
+            held.undone = Some(why.to_owned());
+            held.waker.take()
+        };
+        let waker = self.inner().change(path, undone);
+        if let Some(waker) = waker {
+            self.wake(waker);
+        }
     }
 
     fn is_idle(&self) -> bool {

@@ -24,8 +24,8 @@ impl Requests {
             return;
         }
         let record = Record { path: path.to_owned(), kind };
-        if transaction.is_some() {
-            inner.transaction = transaction;
+        if let Some(transaction) = transaction {
+            inner.transaction = Some(transaction.of_step(path));
         }
         if !inner.is_polled {
             inner.change(path, |held| held.recorded = IsRecorded::Yes);

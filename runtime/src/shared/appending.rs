@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, Either, Shared};
 
 use super::closing::is_closing;
 use super::journal::{Journal, Progress};
-use super::pending::Inner;
+use super::pending::{Inner, retain};
 use super::sent::{Batch, Derived, Sent};
 use super::succession::{Committed, Succession, commit};
 use super::transaction::OpenTransaction;
@@ -126,6 +126,23 @@ impl Journal {
         }
     }
 
+    /// What a step has written is undone: its result is not recorded, and all else of the batch is. The step is executed again.
+    fn take_back(&self, batch: &mut Append, derived: &mut [Derived], step: &str, why: &str) {
+        let mut records = std::mem::take(&mut batch.records).into_vec();
+        retain(&mut records, derived, |record| {
+            record.path != step || !matches!(record.kind, EventKind::NodeCompleted { .. })
+        });
+        let (time, is_all) = (batch.time, batch.header.questions.is_all);
+        {
+            let mut inner = self.inner();
+            inner.questions.undo();
+            batch.header.questions = inner.questions.report(&records, time, is_all, |id| self.desk.question(id));
+        }
+        batch.records = records.into();
+        tracing::debug!(run_id = self.run_id, path = step, why, "a transaction is undone");
+        self.desk.result_undone(step, why);
+    }
+
     /// Applies a record that opens a question, answers one, or is a signal. Called under the lock, so that a run that comes to
     /// [`rest`](Self::rest) has seen the effect of everything recorded.
     pub(super) fn heed(&self, inner: &mut Inner, record: &Record, seq: u64) -> Option<Record> {
@@ -177,7 +194,7 @@ async fn append(
     mut derived: Vec<Derived>,
     ticket: u64,
 ) {
-    let Commit { store, transaction, mut succession } = commit_with;
+    let Commit { store, mut transaction, mut succession } = commit_with;
     loop {
         let begun = match &succession {
             Some(succession) => journal.upgrade().map(|journal| succession.next_run(&journal.desk, &batch)),
@@ -189,6 +206,7 @@ async fn append(
             Ok(Committed::Done(_)) => "done",
             Ok(Committed::Conflict) => "conflict",
             Ok(Committed::Refused(_)) => "refused",
+            Ok(Committed::Undone(_)) => "undone",
             Err(_) => "failed",
         });
         let Some(journal) = journal.upgrade() else { return };
@@ -200,6 +218,11 @@ async fn append(
                     journal.inner().over = Some(*over);
                 }
                 return journal.done(&batch, &derived, ticket);
+            }
+            Ok(Committed::Undone(why)) => {
+                if let Some(undone) = transaction.take() {
+                    journal.take_back(&mut batch, &mut derived, &undone.step, &why);
+                }
             }
             Ok(Committed::Refused(why)) => {
                 if let Some(succession) = succession.take() {

@@ -67,6 +67,9 @@ pub(crate) trait Receiver: Send + Sync {
     /// Delivers the result of a request. `is_recorded`: a cancelled request leaves no record of a result.
     fn deliver(&self, path: &str, is_recorded: bool);
 
+    /// The result of a request is not recorded, since what it was to be committed with is undone: why.
+    fn undone(&self, path: &str, why: &str);
+
     /// Whether the attempt waits for a request of its own, and does nothing else.
     fn only_waits(&self) -> bool;
 
@@ -326,6 +329,23 @@ impl Desk {
     pub(crate) fn note(&self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
         let noted = self.used().requests.note(path, kind, now);
         debug_assert!(noted.is_ok(), "`{path}`: {noted:?}");
+    }
+
+    /// The result that was noted for a step is not recorded: the step is under way again.
+    pub(crate) fn result_undone(&self, path: &str, why: &str) {
+        let receiver = {
+            let mut inner = self.inner();
+            inner.requests.result_undone(path);
+            inner.holders.get(path).map(|holder| Arc::clone(&holder.receiver))
+        };
+        if let Some(receiver) = receiver {
+            receiver.undone(path, why);
+        }
+    }
+
+    /// The recorded state of a request, with records behind it that are not noted yet.
+    pub(crate) fn item_behind<'r>(&self, path: &str, records: impl Iterator<Item = &'r Record>) -> Option<Box<Item>> {
+        self.inner().requests.item_behind(path, records).map(Box::new)
     }
 
     /// Registers an attempt as the holder of a request. Returns the recorded state of the request. If that is

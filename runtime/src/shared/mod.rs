@@ -45,7 +45,7 @@ pub(crate) use signals::Signals;
 pub(crate) use starter::{Starter, is_start_of_run};
 pub(crate) use steps::Step;
 pub(crate) use succession::{MAX_ID, Over};
-pub(crate) use transaction::OpenTransaction;
+pub(crate) use transaction::{OpenTransaction, Turn};
 pub(crate) use tree::below;
 
 use crate::around::{Around, Attempted, Call, CallKind};

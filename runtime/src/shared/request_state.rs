@@ -223,6 +223,17 @@ impl Item {
         Ok(())
     }
 
+    /// The attempt that was completed is under way again, or dropped if its node has withdrawn it meanwhile.
+    fn result_undone(&mut self) {
+        if let Some(Ended::Completed { .. }) = self.attempts.end() {
+            self.attempts = Attempts::known(self.attempts.number(), AttemptState::UnderWay(()));
+            if self.withdrawn {
+                // Always possible.
+                let _dropped = self.attempts.apply(AttemptEvent::Dropped);
+            }
+        }
+    }
+
     fn has_failed(&self) -> bool {
         matches!(self.attempts.end(), Some(Ended::Failed { .. }))
     }
@@ -276,6 +287,23 @@ impl RequestState {
             *self.withdrawing.entry(path.to_owned()).or_default() += 1;
         }
         self.apply(path, kind, FoldedBy::This, now)
+    }
+
+    /// The result that was noted for a step is not recorded.
+    pub(super) fn result_undone(&mut self, path: &str) {
+        if let Some(item) = self.items.get_mut(path).filter(|item| item.result.is_none()) {
+            item.result_undone();
+        }
+    }
+
+    /// A request with records of it that are not noted yet.
+    pub(super) fn item_behind<'r>(&self, path: &str, records: impl Iterator<Item = &'r Record>) -> Option<Item> {
+        let mut one = RequestState::default();
+        *one.items.get_or_insert(path) = self.items.get(path).cloned().unwrap_or_default();
+        for record in records.filter(|record| record.path == path) {
+            one.apply(path, &record.kind, FoldedBy::This, None).ok()?;
+        }
+        one.items.get(path).cloned()
     }
 
     /// Applies a record that was appended with this number. Returns whether it is the result of a request.

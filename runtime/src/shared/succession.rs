@@ -1,12 +1,12 @@
 //! The commit that ends a run and begins the one that follows it.
 
-use std::sync::Arc;
-
 use super::desk::Desk;
 use super::transaction::OpenTransaction;
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
-use crate::store::{Append, Appended, NewRun, Record, RunHeader, RunStatus, StartedOver, Store, StoreError};
+use crate::store::{
+    Append, Appended, CommitOutcome, NewRun, Record, RunHeader, RunStatus, StartedOver, Store, StoreError,
+};
 
 /// How many bytes the id of a run may have.
 pub(crate) const MAX_ID: usize = 1024;
@@ -32,8 +32,29 @@ pub(super) struct Succession {
 pub(super) enum Committed {
     Done(Option<Box<Over>>),
     Conflict,
+    /// The transaction of the step is undone, for this reason, and nothing is recorded.
+    Undone(String),
     /// The next run cannot have its id.
     Refused(String),
+}
+
+impl From<Appended> for Committed {
+    fn from(appended: Appended) -> Self {
+        match appended {
+            Appended::Done => Committed::Done(None),
+            Appended::Conflict => Committed::Conflict,
+        }
+    }
+}
+
+impl From<CommitOutcome> for Committed {
+    fn from(outcome: CommitOutcome) -> Self {
+        match outcome {
+            CommitOutcome::Done => Committed::Done(None),
+            CommitOutcome::Conflict => Committed::Conflict,
+            CommitOutcome::Undone(why) => Committed::Undone(why),
+        }
+    }
 }
 
 /// Appends a batch, in the transaction in which a step has written if there is one, and begins the next run where there is one.
@@ -44,14 +65,10 @@ pub(super) async fn commit(
     next: Option<NewRun>,
 ) -> Result<Committed, StoreError> {
     let Some(next) = next else {
-        let appended = match transaction {
-            Some(open) => Arc::clone(&open.transaction).append(batch),
-            None => store.append(batch),
+        return match transaction {
+            Some(open) => open.append(batch).await.map(Committed::from),
+            None => store.append(batch).await.map(Committed::from),
         };
-        return Ok(match appended.await? {
-            Appended::Done => Committed::Done(None),
-            Appended::Conflict => Committed::Conflict,
-        });
     };
     let (id, records) = (next.id.clone(), next.records.clone());
     Ok(match store.start_over(batch, next).await? {

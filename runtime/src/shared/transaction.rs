@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
-use crate::store::StoreTransaction;
+use crate::store::{Append, CommitOutcome, StoreError, StoreTransaction};
 
 /// Whose turn it is.
 #[derive(Default)]
@@ -31,14 +31,25 @@ pub(crate) struct Turn {
 /// What a step has written, with the turn in which it is appended. Dropped, it is undone.
 pub(crate) struct OpenTransaction {
     // Undone before the next transaction of the run may begin.
-    pub(super) transaction: Arc<dyn StoreTransaction>,
+    transaction: Arc<dyn StoreTransaction>,
+    /// The path of the step, once its result is to be recorded.
+    pub(super) step: String,
     #[allow(dead_code, reason = "held, not read")]
     turn: Turn,
 }
 
 impl OpenTransaction {
     pub(crate) fn new(transaction: Arc<dyn StoreTransaction>, turn: Turn) -> Self {
-        OpenTransaction { transaction, turn }
+        OpenTransaction { transaction, step: String::new(), turn }
+    }
+
+    /// The same, for the result of the step at this path.
+    pub(crate) fn of_step(self, path: &str) -> Self {
+        OpenTransaction { step: path.to_owned(), ..self }
+    }
+
+    pub(super) async fn append(&self, batch: Append) -> Result<CommitOutcome, StoreError> {
+        Arc::clone(&self.transaction).append(batch).await
     }
 }
 

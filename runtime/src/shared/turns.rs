@@ -8,16 +8,11 @@ use super::journal::Journal;
 use super::transaction::{Held, Turn};
 
 impl Journal {
-    /// Waits for the turn of a transaction. If it is exclusive, no append of the run is under way then, and none begins before
-    /// that of the transaction, or before the turn is dropped.
+    /// Waits for the turn of a transaction. If it is exclusive, it is to [hold](Self::hold) appends in its turn, until that is dropped.
     pub(crate) async fn turn(self: &Arc<Self>, is_exclusive: bool) -> Turn {
         let turn = Arc::clone(&self.turns.turn).lock_owned().await;
         let held = Arc::downgrade(self) as _;
-        let turn = Turn { held: is_exclusive.then_some(held), turn };
-        while is_exclusive && let Some(in_flight) = self.hold() {
-            in_flight.await;
-        }
-        turn
+        Turn { held: is_exclusive.then_some(held), turn }
     }
 
     /// Whether appends wait for that of a transaction, which has not come yet.
@@ -25,8 +20,9 @@ impl Journal {
         self.inner().is_held()
     }
 
-    /// Has appends wait for a transaction, unless one is under way: that comes first.
-    fn hold(&self) -> Option<Shared<BoxFuture<'static, ()>>> {
+    /// Has appends wait for that of a transaction, unless one is under way: that comes first. To be called when the step is
+    /// polled: a driver that polls it is not in the middle of a flush then.
+    pub(crate) fn hold(&self) -> Option<Shared<BoxFuture<'static, ()>>> {
         let mut inner = self.inner();
         inner.held_for_transaction |= inner.in_flight.is_none();
         inner.in_flight.clone()

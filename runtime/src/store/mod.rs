@@ -65,8 +65,8 @@ pub use snapshot::Snapshot;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 pub use status::RunStatus;
-pub(crate) use transaction::transactional;
-pub use transaction::{InTransaction, StoreTransaction, Transactional};
+pub use transaction::{CommitOutcome, InTransaction, StoreTransaction, Transactional};
+pub(crate) use transaction::{PATIENCE, transactional};
 pub use upkeep::{Delete, ReserveTask};
 
 pub use crate::event::{OnClose, StartedBy, Tags};

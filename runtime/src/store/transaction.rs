@@ -2,11 +2,12 @@
 
 use std::any::type_name;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
 use super::Store;
-use super::append::{Append, Appended};
+use super::append::Append;
 use super::error::StoreError;
 
 /// A store whose transactions can take more than records: what a step of a node writes to the tables of the program, and the record
@@ -33,28 +34,62 @@ pub trait Transactional: Store + Clone {
 }
 
 /// A transaction in which a step has written, and which is still open. Dropped without an [`append`](Self::append) that is
-/// [done](Appended::Done), it undoes what was written.
+/// [done](CommitOutcome::Done), it undoes what was written.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use graphweft::store::{Append, Appended, BoxFuture, StoreError, StoreTransaction};
+/// use graphweft::store::{Append, BoxFuture, CommitOutcome, StoreError, StoreTransaction};
 ///
 /// /// One that says when it is committed.
 /// struct Logged(Arc<dyn StoreTransaction>);
 ///
 /// impl StoreTransaction for Logged {
-///     fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+///     fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<CommitOutcome, StoreError>> {
 ///         println!("{} records and what a step has written", batch.records.len());
 ///         Arc::clone(&self.0).append(batch)
 ///     }
 /// }
 /// ```
 pub trait StoreTransaction: Send + Sync {
-    /// As [`Store::append`], in this transaction, which is committed with it. After a [conflict](Appended::Conflict) the
-    /// transaction is open, and the records come again at another number. After an error it is undone, unless its commit was
-    /// under way: then it is either.
-    fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>>;
+    /// As [`Store::append`], in this transaction, which is committed with it. After a [conflict](CommitOutcome::Conflict) the
+    /// transaction is open, and the records come again at another number.
+    ///
+    /// # Errors
+    /// If it is not known whether the transaction is committed. That stops the run in this process. An error after which it is
+    /// certainly undone is [`CommitOutcome::Undone`].
+    fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<CommitOutcome, StoreError>>;
 }
+
+/// The result of [`StoreTransaction::append`].
+///
+/// ```
+/// use graphweft::store::CommitOutcome;
+///
+/// /// What a program may log of it.
+/// fn in_words(outcome: &CommitOutcome) -> String {
+///     match outcome {
+///         CommitOutcome::Done => "committed".to_owned(),
+///         CommitOutcome::Undone(why) => format!("undone, and executed again: {why}"),
+///         _ => "still open".to_owned(),
+///     }
+/// }
+///
+/// assert!(in_words(&CommitOutcome::Undone("deadlock detected".to_owned())).contains("again"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CommitOutcome {
+    /// What the step has written and the records are committed.
+    Done,
+    /// As [`Appended::Conflict`](super::Appended::Conflict): nothing is recorded, and the transaction is open.
+    Conflict,
+    /// Nothing is committed, and the transaction is over: why. The records come again, without that of the step, by
+    /// [`Store::append`], and the step is executed again.
+    Undone(String),
+}
+
+/// How long the transaction of a step is kept open for a node that does not poll the step: from when the step could go on.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How the body of a step in a transaction ended.
 ///

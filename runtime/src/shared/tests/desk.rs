@@ -20,6 +20,8 @@ struct Attempt;
 impl Receiver for Attempt {
     fn deliver(&self, _: &str, _: bool) {}
 
+    fn undone(&self, _: &str, _: &str) {}
+
     fn only_waits(&self) -> bool {
         true
     }

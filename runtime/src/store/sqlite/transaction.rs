@@ -6,7 +6,7 @@
 //! ```text
 //!   step                               thread
 //!    │ ── closure ──────────────────────> BEGIN IMMEDIATE, SAVEPOINT, closure
-//!    │ <───────────────── its output ──── │ waits, for the time of a busy file
+//!    │ <───────────────── its output ──── │ waits for two seconds
 //!    │ ── records of the run ───────────> │ adds them, COMMIT
 //!    │ <───────────────────────── done ── │
 //! ```
@@ -15,7 +15,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -28,7 +27,8 @@ use super::trouble::Trouble;
 use super::write_transaction::{Journals, WriteTransaction};
 use super::{Handle, SqliteStore, records};
 use crate::store::{
-    Append, Appended, Created, InTransaction, NewRun, Record, StoreError, StoreTransaction, Transactional,
+    Append, Appended, CommitOutcome, Created, InTransaction, NewRun, PATIENCE, Record, StoreError, StoreTransaction,
+    Transactional,
 };
 
 impl Transactional for SqliteStore {
@@ -47,7 +47,7 @@ enum Reply<T, E> {
 /// Records for the transaction that waits for them.
 struct Request {
     batch: EncodedAppend,
-    answer: oneshot::Sender<Result<Appended, StoreError>>,
+    answer: oneshot::Sender<CommitOutcome>,
 }
 
 /// A closure, whatever it returns.
@@ -95,16 +95,17 @@ where
 struct Session {
     closure: Box<dyn Closure>,
     requests: mpsc::Receiver<Request>,
-    /// How long the thread waits for the records.
-    patience: Duration,
     /// Waits for the commit.
-    answer: Option<oneshot::Sender<Result<Appended, StoreError>>>,
+    answer: Option<oneshot::Sender<CommitOutcome>>,
 }
 
+/// What the closure has ended is replaced by a transaction that the thread ends.
+const ANEW: &str = "BEGIN IMMEDIATE";
+
 impl Session {
-    /// Undoes what the closure has written.
-    fn undo(transaction: &Connection) -> Result<(), Trouble> {
-        Ok(transaction.execute_batch("ROLLBACK TO graphweft_step; RELEASE graphweft_step")?)
+    /// Undoes what the closure has written, if it is in the transaction that it began in. Returns whether it is.
+    fn undo(transaction: &Connection) -> bool {
+        transaction.execute_batch("ROLLBACK TO graphweft_step; RELEASE graphweft_step").is_ok()
     }
 }
 
@@ -116,36 +117,45 @@ impl Job for Session {
     fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble> {
         transaction.execute_batch("SAVEPOINT graphweft_step")?;
         let is_written = self.closure.execute(transaction);
-        if transaction.is_autocommit() {
+        // Before the reply: others write by this connection.
+        transaction.execute_batch("PRAGMA query_only = OFF")?;
+        // Another transaction may have begun since.
+        let is_its_own = !transaction.is_autocommit()
+            && match is_written {
+                true => transaction.execute_batch("RELEASE graphweft_step").is_ok(),
+                false => Session::undo(transaction),
+            };
+        if !is_its_own {
             self.closure.reply(Some(
                 "the closure of a transaction has ended it by a statement of its own, and what it has written may be committed; leave \
                  `COMMIT` and `ROLLBACK` to the step: an error rolls back"
                     .to_owned(),
             ));
-            // The one that the thread ends.
-            return Ok(transaction.execute_batch("BEGIN IMMEDIATE")?);
-        }
-        if !is_written {
-            Session::undo(transaction)?;
-            self.closure.reply(None);
-            return Ok(());
+            if !transaction.is_autocommit() {
+                transaction.execute_batch("ROLLBACK")?;
+            }
+            return Ok(transaction.execute_batch(ANEW)?);
         }
         self.closure.reply(None);
-        while let Ok(Request { batch, answer }) = self.requests.recv_timeout(self.patience) {
+        if !is_written {
+            return Ok(());
+        }
+        while let Ok(Request { batch, answer }) = self.requests.recv_timeout(PATIENCE) {
             match runs::append(transaction, &batch) {
                 Ok(Appended::Done) => {
                     self.answer = Some(answer);
-                    return Ok(transaction.execute_batch("RELEASE graphweft_step")?);
+                    return Ok(());
                 }
                 // The run is no longer waited for.
-                Ok(conflict) => drop(answer.send(Ok(conflict))),
+                Ok(Appended::Conflict) => drop(answer.send(CommitOutcome::Conflict)),
                 Err(trouble) => {
                     self.answer = Some(answer);
                     return Err(trouble);
                 }
             }
         }
-        Session::undo(transaction)
+        transaction.execute_batch("ROLLBACK")?;
+        Ok(transaction.execute_batch(ANEW)?)
     }
 
     fn answer(mut self: Box<Self>, committed: Result<(), StoreError>) {
@@ -154,7 +164,11 @@ impl Job for Session {
             self.closure.reply(Some(error.to_string()));
         }
         if let Some(answer) = self.answer.take() {
-            drop(answer.send(committed.map(|()| Appended::Done)));
+            // An error of SQLite leaves nothing of a transaction.
+            drop(answer.send(match committed {
+                Ok(()) => CommitOutcome::Done,
+                Err(error) => CommitOutcome::Undone(error.to_string()),
+            }));
         }
     }
 }
@@ -166,22 +180,28 @@ struct Open {
 }
 
 impl StoreTransaction for Open {
-    fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+    fn append(self: Arc<Self>, batch: Append) -> BoxFuture<'static, Result<CommitOutcome, StoreError>> {
         async move {
-            let gone = || StoreError::Other {
-                message: "a transaction was undone, since its step did not go on for the time that the file may be busy; let the node \
-                          poll it"
-                    .to_owned(),
+            let gone = || {
+                CommitOutcome::Undone(format!(
+                    "a transaction was undone, since the record of its step has not come for {} s",
+                    PATIENCE.as_secs()
+                ))
             };
             let hashes: Vec<u64> = batch.header.graphs().map(|graph| graph.0).collect();
             let (answer, result) = oneshot::channel();
-            let request = Request { batch: self.handle.encode_append(batch)?, answer };
-            self.requests.send(request).map_err(|_| gone())?;
-            let appended = result.await.map_err(|_| gone())??;
-            if appended == Appended::Done && !hashes.is_empty() {
+            let batch = match self.handle.encode_append(batch) {
+                Ok(batch) => batch,
+                Err(error) => return Ok(CommitOutcome::Undone(error.to_string())),
+            };
+            if self.requests.send(Request { batch, answer }).is_err() {
+                return Ok(gone());
+            }
+            let outcome = result.await.unwrap_or_else(|_| gone());
+            if outcome == CommitOutcome::Done && !hashes.is_empty() {
                 self.handle.known_graphs(|graphs| graphs.extend(hashes))?;
             }
-            Ok(appended)
+            Ok(outcome)
         }
         .boxed()
     }
@@ -203,8 +223,7 @@ impl SqliteStore {
         let (replies, reply) = oneshot::channel();
         let (requests, of_step) = mpsc::channel();
         let closure = Box::new(OfStep { work, ended: None, step: Some(replies) });
-        let patience = shared.settings.busy_timeout.max(Duration::from_secs(1));
-        shared.queue.push_job(Box::new(Session { closure, requests: of_step, patience, answer: None }));
+        shared.queue.push_job(Box::new(Session { closure, requests: of_step, answer: None }));
         shared.queue.wake();
         match reply.await {
             Ok(Reply::Ended(Ok(Ok(output)))) => InTransaction::Written(output, Arc::new(Open { handle, requests })),
