@@ -389,7 +389,7 @@ fn a_changed_byte_of_a_log_is_an_error_or_as_it_was_at_some_commit() {
     let sample = Plan::read().sample(log.len(), 7);
     each(sample.len(), Through::Store, &right, |number| {
         let at = sample[number];
-        let how = if at % 2 == 0 { Flip::Bit } else { Flip::Byte };
+        let how = if at.is_multiple_of(2) { Flip::Bit } else { Flip::Byte };
         (Files { log: Some(flip(&log, at, how)), ..files.clone() }, format!("{how:?} {at} of the log"))
     });
 }

@@ -84,7 +84,9 @@ struct OwnRuntime(Option<Runtime>);
 
 impl Drop for OwnRuntime {
     fn drop(&mut self) {
-        self.0.take().map(Runtime::shutdown_background);
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

@@ -1,5 +1,12 @@
 //! Odd and plain uses of the language that are sound.
-#![allow(unused, nonstandard_style)]
+#![allow(
+    unused,
+    nonstandard_style,
+    unreachable_pub,
+    clippy::allow_attributes_without_reason,
+    clippy::non_minimal_cfg,
+    reason = "uses that are odd on purpose"
+)]
 
 #[path = "language/attributes_of_nodes.rs"]
 mod attributes_of_nodes;

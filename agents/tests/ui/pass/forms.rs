@@ -1,4 +1,5 @@
 //! The forms of an agent's function, and a program of each sound neighbour.
+#![allow(dead_code, reason = "what counts is that it compiles")]
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
 //! An agent that researches with two tools, in a workflow that a later process could resume.
+#![allow(missing_docs, reason = "a program")]
+
 use graphweft::prelude::*;
 use graphweft_agents::{Models, Scripted, agent};
 

@@ -1,4 +1,6 @@
 //! A ticket is sorted by a model, and rustc checks that every desk it can choose is staffed.
+#![allow(missing_docs, reason = "a program")]
+
 use graphweft::prelude::*;
 use graphweft_agents::{Classifier, Models, Scripted, agent};
 
