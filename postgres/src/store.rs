@@ -66,7 +66,7 @@ impl PostgresStore {
     }
 
     /// A worker, which executes attempts at nodes of pools for all engines of this database. `engine`: one that has the workflows
-    /// registered, with the resources of these nodes; it needs no store. See [`PostgresWorker`].
+    /// registered, with the resources of these nodes; it needs no store. See [`PostgresWorker`](crate::PostgresWorker).
     pub fn worker(&self, engine: Engine) -> PostgresWorkerBuilder {
         PostgresWorkerBuilder::of(&self.connections, &self.owners, engine)
     }
