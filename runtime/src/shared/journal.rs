@@ -207,7 +207,7 @@ impl Journal {
         drop(inner);
         drop(undone);
         if ends_the_hold {
-            // Whoever waits for the transaction to be there may begin with it.
+            // What waits for the transaction to be there may begin with it.
             self.turns.released.notify_waiters();
         }
     }
