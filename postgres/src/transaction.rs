@@ -146,6 +146,8 @@ pub trait PostgresStart<T> {
     /// As awaiting the start. The workflow has to be registered, and the engine to have a [`PostgresStore`]. An error changes nothing in
     /// the transaction, unless the connection is closed or the transaction was aborted before.
     ///
+    /// Runs are started one after the other in a transaction: two starts at once take each other's savepoint.
+    ///
     /// # Cancel safety
     /// Cancel safe: dropped before it has returned, it adds nothing, and the transaction is as before. It is all done below a
     /// savepoint, `graphweft_start`.
