@@ -292,6 +292,15 @@ fn retry(engine: Engine, id: String) -> BoxFuture<'static, Done> {
 
 fn resume(engine: Engine) -> BoxFuture<'static, Done> {
     async move {
+        // A claim is recorded before the run is read: of one that this program cannot resume, each attempt would leave a record.
+        match engine.check().await {
+            Ok(mut check) => match check.refused.pop() {
+                Some((_, RunError::Store(error))) => return Done::Failed(error.to_string()),
+                Some((_, why)) => return Done::Obstacle(why.to_string()),
+                None => {}
+            },
+            Err(error) => return Done::Failed(error.to_string()),
+        }
         match engine.recover().await {
             Ok(mut recovery) => match recovery.failed.pop() {
                 Some((_, RunError::Store(error))) => Done::Failed(error.to_string()),

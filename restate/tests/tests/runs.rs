@@ -495,6 +495,51 @@ async fn a_run_that_cannot_begin_is_cancelled_and_may_be_started_again() {
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(4));
 }
 
+struct Opens(tokio::sync::Notify);
+
+#[node]
+async fn holds(n: u32, #[resource] opens: &Arc<Opens>) -> u32 {
+    opens.0.notified().await;
+    n + 1
+}
+workflow! {
+    /// Is under way until its resource says so.
+    pub holding(u32) -> u32 { START => holds; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_the_program_cannot_resume_does_not_grow_by_the_attempts_at_it() {
+    let opens = Arc::new(Opens(tokio::sync::Notify::new()));
+    let worker = Worker::builder().register::<holding>().resource(Arc::clone(&opens));
+    let (cluster, here, client) = with(worker).await;
+    let run = client.start::<holding>(1, "held").await.unwrap();
+    let records = || async { run.status().await.unwrap().map_or(0, |progress| progress.records) };
+    let is_under_way = || async {
+        records().await > 0 && run.events_from(0).await.unwrap().iter().any(|event| event.kind.name() == "node_started")
+    };
+    until("its node has started", is_under_way).await;
+
+    let port = here.stop().await;
+    let here = Here::serve_at(Worker::builder().register::<holding>(), port).await;
+    let sql = "select last_start_at, last_failure from sys_invocation where target_handler_name = 'run'";
+    let attempts = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    let before = records().await;
+    until("it was attempted four times", || async {
+        let answer = cluster.query(sql).await;
+        let attempt = answer.split_once("last_start_at").map(|(_, rest)| rest.chars().take(32).collect::<String>());
+        let mut attempts = attempts.lock().unwrap();
+        attempts.extend(attempt.filter(|_| answer.contains("Opens")));
+        attempts.len() >= 4
+    })
+    .await;
+    assert_eq!(records().await, before);
+
+    let port = here.stop().await;
+    opens.0.notify_one();
+    let _here = Here::serve_at(Worker::builder().register::<holding>().resource(opens), port).await;
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(2));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invocation_that_is_cancelled_in_restate_cancels_its_run() {
     let (cluster, _here, client) = with(Worker::builder().register::<publish>().resident(Duration::ZERO)).await;
