@@ -41,8 +41,15 @@ const STOPPING: Duration = Duration::from_secs(30);
 /// How many refused messages are remembered, so that they stay refused if they come again.
 const REFUSALS: usize = 32;
 
-/// The clocks of the server and of this machine may differ: a run that was woken too early sleeps for this long at least.
+/// How long an attempt stays at most that finds a run which waits for a timer, and is not due: if the clock of the server is ahead,
+/// the run would be resumed as soon as it is suspended.
+const STAYS: Duration = Duration::from_secs(60);
+
+/// A timer of the server is not in the past.
 const NAP: Duration = Duration::from_millis(20);
+
+/// How long a run that waits and has not left the memory stays there at least before it is asked again.
+const ASKS_AGAIN: Duration = Duration::from_secs(1);
 
 /// What an invocation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +118,10 @@ struct Drive<'d> {
     driven: Option<BoxFuture<'static, Result<(), RunError>>>,
     /// Why it cannot be driven by this program.
     obstacle: Option<String>,
-    /// Since when the run waits.
-    rests: Option<Instant>,
+    /// When a run that waits and that this engine drives is asked to leave the memory.
+    leave_at: Option<Instant>,
+    /// Until when a run that this attempt has found waiting for a timer is not suspended: see [`STAYS`].
+    stays_until: Option<Instant>,
     resident: Duration,
 }
 
@@ -207,10 +216,13 @@ pub(crate) async fn drive(
         work: None,
         driven: None,
         obstacle: None,
-        rests: None,
+        leave_at: None,
+        stays_until: None,
         resident: settings.resident,
     };
-    if !is_new_attempt {
+    if is_new_attempt {
+        drive.stays_until = drive.due_in().map(|left| Instant::now() + (left + ASKS_AGAIN).min(STAYS));
+    } else {
         drive.say_who_drives()?;
     }
     drive.work = Some(match records {
@@ -350,10 +362,11 @@ impl Drive<'_> {
                 return Err(Stop::Broken(obstacle.clone()));
             }
             let waits = self.status().is_some_and(RunStatus::is_suspended) && is_idle;
-            if waits && self.driven.is_none() {
+            let stays_until = self.stays_until.filter(|_| waits && self.driven.is_none());
+            if waits && self.driven.is_none() && stays_until.is_none() {
                 return Err(self.suspend()?);
             }
-            let leave_at = self.rests.filter(|_| waits).and_then(|since| since.checked_add(self.resident));
+            let leave_at = self.leave_at.filter(|_| waits);
             tokio::select! {
                 biased;
                 Some(op) = self.ops.recv() => {
@@ -371,9 +384,13 @@ impl Drive<'_> {
                     self.left(left)?;
                 }
                 () = tokio::time::sleep_until(leave_at.unwrap_or_else(Instant::now)), if leave_at.is_some() => {
-                    // It says by `driven` that it has left. One that has to stay is not asked again before it moves.
-                    self.rests = None;
+                    // It says by `driven` that it has left. One that has to stay now may leave later, and records nothing for that.
+                    self.leave_at = Instant::now().checked_add(self.resident.max(ASKS_AGAIN));
                     self.engine.unload(&self.invocation.key);
+                }
+                // The engine resumes it when it is due.
+                () = tokio::time::sleep_until(stays_until.unwrap_or_else(Instant::now)), if stays_until.is_some() => {
+                    self.stays_until = None;
                 }
                 read = self.invocation.read() => read?,
             }
@@ -570,8 +587,15 @@ impl Drive<'_> {
             }
         }
         let waits = self.status().is_some_and(RunStatus::is_suspended);
-        self.rests = waits.then(Instant::now);
+        self.leave_at = Instant::now().checked_add(self.resident).filter(|_| waits);
+        self.stays_until = None;
         self.record_next()
+    }
+
+    /// How long a run that waits for a timer is not due, by the clock of this machine; zero if it is due.
+    fn due_in(&self) -> Option<Duration> {
+        let header = self.object.header.as_ref().filter(|header| header.status.is_suspended())?;
+        Some(header.wake_at?.duration_since(SystemTime::now()).unwrap_or_default())
     }
 
     /// The run waits outside of the memory: the server keeps it until its timer fires, or something comes for it.

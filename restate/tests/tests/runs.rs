@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use graphweft::Workflow;
 use graphweft::prelude::*;
@@ -185,6 +185,31 @@ async fn a_run_that_sleeps_is_suspended_and_woken_by_the_server() {
     until_invocation_is(&cluster, &run, "suspended").await;
     assert_eq!(run.status().await.unwrap().unwrap().status, RunStatus::Sleeping);
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(2));
+}
+
+#[node]
+async fn sleep_and_ask(ctx: &Context) -> bool {
+    ctx.sleep(Duration::from_secs(1)).await;
+    ctx.ask("approve", "Ship it?").await
+}
+workflow! {
+    /// Sleeps, and then waits for a person.
+    pub late(()) -> bool { START => sleep_and_ask; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_timer_the_server_fires_early_is_not_suspended_and_resumed_again_and_again() {
+    // The server is ahead of this worker.
+    let clock = || SystemTime::now() - Duration::from_millis(700);
+    let worker = Worker::builder().register::<late>().resident(Duration::ZERO).configure(|engine| engine.clock(clock));
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<late>((), "late").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "suspended").await;
+    let journal = cluster.query("select entry_type from sys_journal").await;
+    assert_eq!(journal.matches("Command: Sleep").count(), 1, "{journal}");
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(true));
 }
 
 const PAID: Signal<u32> = Signal::new("paid");
@@ -493,6 +518,31 @@ async fn a_run_that_cannot_begin_is_cancelled_and_may_be_started_again() {
     let _here = Here::serve_at(Worker::builder().register::<needing>().resource(Gate), port).await;
     let run = client.start::<needing>(4, "needs").await.unwrap();
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(4));
+}
+
+#[node]
+async fn ask_beside(#[resource] opens: &Arc<Opens>, ctx: &Context) -> bool {
+    let (approved, ()) = tokio::join!(ctx.ask("approve", "Ship it?"), opens.0.notified());
+    approved
+}
+workflow! {
+    /// Waits for a person and for something that only this process knows of.
+    pub beside(()) -> bool { START => ask_beside; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_leave_the_memory_when_it_begins_to_wait_leaves_it_later() {
+    let opens = Arc::new(Opens(tokio::sync::Notify::new()));
+    let worker = Worker::builder().register::<beside>().resource(Arc::clone(&opens)).resident(Duration::ZERO);
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<beside>((), "beside").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "running").await;
+    opens.0.notify_one();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    opens.0.notify_one();
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(true));
 }
 
 struct Opens(tokio::sync::Notify);
