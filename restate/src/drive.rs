@@ -162,9 +162,10 @@ pub(crate) async fn drive(
     if let Some(header) = object.missing_index().map_err(|error| Stop::Broken(error.to_string()))? {
         invocation.set(HEADER.to_owned(), header)?;
     }
-    let end = match OfEnd::read(invocation) {
-        Err(refused) if purpose == Purpose::Retry => return Ok(Err(refused)),
-        end => end.ok().and_then(|end| end.records),
+    let is_same_end = match (purpose, OfEnd::read(invocation)) {
+        (Purpose::Retry, Err(refused)) => return Ok(Err(refused)),
+        (Purpose::Retry, Ok(end)) => end.is_of(object.header.as_ref(), records.unwrap_or_default()),
+        (Purpose::Run, _) => true,
     };
     let known = object.driver.clone().filter(|driver| driver.invocation == invocation.id);
     match purpose {
@@ -178,7 +179,7 @@ pub(crate) async fn drive(
         Purpose::Retry if is_over && known.as_ref().is_some_and(|driver| records > Some(driver.began_at)) => {
             return ended(&object, workflow, settings, invocation);
         }
-        Purpose::Retry if known.is_none() && end.is_some() && end != records => {
+        Purpose::Retry if known.is_none() && !is_same_end => {
             return Ok(Err((409, format!("run `{id}` was retried, or has got another end, meanwhile"))));
         }
         _ => {}
@@ -244,7 +245,7 @@ pub(crate) async fn drive(
         Some(refused) if object.header.is_none() => {
             let why = serde_json::to_vec(&refused).map_err(|error| Stop::Broken(error.to_string()))?;
             invocation.set(REFUSED.to_owned(), why)?;
-            forget_later(0, workflow, settings, invocation)?;
+            forget_later(&OfEnd { records: Some(0), created: None }, workflow, settings, invocation)?;
             Ok(Err(refused))
         }
         Some(refused) => Ok(Err(refused)),
@@ -254,28 +255,32 @@ pub(crate) async fn drive(
 /// The run has ended: with what, and when it is to be forgotten.
 fn ended(object: &Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
     if let Some(header) = &object.header {
-        forget_later(header.records, workflow, settings, invocation)?;
+        let end = OfEnd { records: Some(header.records), created: Some(to_millis(header.created)) };
+        forget_later(&end, workflow, settings, invocation)?;
     }
     Ok(Ok(object.last().map_or(Json::Null, |last| outcome_of(&last.record.kind))))
 }
 
 /// Has a run that has ended forgotten when its time is over.
-fn forget_later(records: u64, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<(), Stop> {
+fn forget_later(end: &OfEnd, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<(), Stop> {
     // One that is longer than time is counted is for ever.
     let until = settings.retention.and_then(|retention| SystemTime::now().checked_add(retention));
     let Some(until) = until else { return Ok(()) };
-    let forget = json!(OfEnd { records: Some(records) });
-    invocation.send(service(workflow), invocation.key.clone(), "forget", &forget, Some(to_millis(until)))
+    invocation.send(service(workflow), invocation.key.clone(), "forget", &json!(end), Some(to_millis(until)))
 }
 
-/// Whether two texts are the same JSON.
-pub(crate) fn is_same_json(a: &Bytes, b: &Bytes) -> bool {
-    let read = |text: &Bytes| serde_json::from_slice::<Json>(text).ok();
+/// Whether two bodies are the same JSON. None at all is null.
+pub(crate) fn is_same_json(a: &[u8], b: &[u8]) -> bool {
+    let read = |body| read_json(body).ok();
     a == b || read(a).is_some_and(|a| read(b) == Some(a))
 }
 
+fn read_json(body: &[u8]) -> serde_json::Result<Json> {
+    if body.is_empty() { Ok(Json::Null) } else { serde_json::from_slice(body) }
+}
+
 fn start(engine: Engine, workflow: String, id: String, input: &Bytes) -> BoxFuture<'static, Done> {
-    let input = serde_json::from_slice::<Json>(if input.is_empty() { b"null" } else { input });
+    let input = read_json(input);
     async move {
         let input = match input {
             Ok(input) => input,

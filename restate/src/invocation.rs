@@ -56,7 +56,7 @@ pub(crate) enum Replay {
     /// As Restate's handlers do: each command returns what it has returned before.
     Commands,
     /// What has happened is in the state of the object, and the journal says nothing that is not there. A driver of runs
-    /// does not do the same in the same order in each attempt.
+    /// does not do the same in the same order in each attempt, and who only reads wants what is there now.
     Nothing,
 }
 

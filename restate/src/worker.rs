@@ -159,7 +159,7 @@ impl Worker {
                     return text(404, format!("`{service}` is not registered in this worker"));
                 };
                 let (workflow, handler) = (workflow.to_owned(), (*handler).to_owned());
-                let replay = if drives(&handler).is_some() { Replay::Nothing } else { Replay::Commands };
+                let replay = replay_of(&handler);
                 let vm = match CoreVM::new(parts.headers, options(replay)) {
                     Ok(vm) => vm,
                     Err(error) => return text(415, error.to_string()),
@@ -222,6 +222,11 @@ fn drives(handler: &str) -> Option<Purpose> {
         "retry" => Some(Purpose::Retry),
         _ => None,
     }
+}
+
+/// What is only read is read anew by each attempt: it may have changed while it was read.
+fn replay_of(handler: &str) -> Replay {
+    if drives(handler).is_some() || matches!(handler, "status" | "events") { Replay::Nothing } else { Replay::Commands }
 }
 
 /// Whether no connection will come any more.

@@ -281,6 +281,106 @@ async fn a_failed_run_is_found_retried_and_forgotten() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_retry_that_one_program_has_refused_is_made_by_the_next() {
+    let bank = Arc::new(Bank { is_up: AtomicBool::new(false), reserved: AtomicU32::new(0) });
+    let (_cluster, here, client) = with(Worker::builder().register::<book>().resource(Arc::clone(&bank))).await;
+    let run = client.start::<book>(12, "seat-12").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Failed(_)));
+
+    let port = here.stop().await;
+    let here = Here::serve_at(Worker::builder().register::<book>(), port).await;
+    for _ in 0..2 {
+        assert_eq!(status_of(run.retry().await), 409);
+    }
+    let port = here.stop().await;
+    bank.is_up.store(true, Ordering::SeqCst);
+    let _here = Here::serve_at(Worker::builder().register::<book>().resource(bank), port).await;
+    run.retry().await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("seat 12 is paid".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_the_id_and_the_length_of_one_before_is_not_forgotten_for_it() {
+    let worker = Worker::builder().register::<naps>().retention(Duration::from_secs(3));
+    let (cluster, _here, client) = with(worker).await;
+    let ended = async || {
+        let run = client.start::<naps>(1, "nap").await.unwrap();
+        run.outcome().await.unwrap();
+        run
+    };
+    let first = ended().await.status().await.unwrap().unwrap();
+    client.run::<naps>("nap").forget().await.unwrap();
+    let run = ended().await;
+    assert_eq!(run.status().await.unwrap().unwrap().records, first.records);
+    let planned = async || {
+        let sql = "select id from sys_invocation where target_handler_name = 'forget' and status = 'scheduled'";
+        cluster.query(sql).await.matches("inv_").count()
+    };
+    until("the first is to be forgotten", || async { planned().await < 2 }).await;
+    let is_there = run.status().await.unwrap().is_some();
+    assert!(is_there || planned().await == 0);
+}
+
+/// Changes what the object of a run holds, which Restate does when nothing drives it.
+async fn set_state<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>, state: serde_json::Value) {
+    let body = serde_json::json!({ "object_key": run.id(), "new_state": state });
+    let set = cluster.ask_admin(&format!("/services/graphweft.{}/state", W::NAME), &body.to_string()).await;
+    assert!(set.starts_with("HTTP/1.1 202"), "{set}");
+}
+
+/// What the objects hold: each value as the numbers of its bytes, which `set_state` takes.
+async fn state_of(cluster: &Cluster) -> serde_json::Map<String, serde_json::Value> {
+    let response = cluster.query("select key, value from state").await;
+    let (_, body) = response.split_once("\r\n\r\n").expect("it has a body");
+    // Each chunk follows its size.
+    let body: String = body.split("\r\n").skip(1).step_by(2).collect();
+    let rows: serde_json::Value = serde_json::from_str(&body).expect("it is JSON");
+    let pairs = rows["rows"].as_array().expect("there are rows").iter().map(|row| {
+        let (key, hex) = (row["key"].as_str().expect("a text"), row["value"].as_str().expect("a text"));
+        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("it is hexadecimal");
+        (key.to_owned(), (0..hex.len()).step_by(2).map(byte).collect::<Vec<u8>>().into())
+    });
+    pairs.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_run_that_is_forgotten_gets_an_error() {
+    let (cluster, _here, client) = with(Worker::builder().register::<collects>().resident(Duration::ZERO)).await;
+    let run = client.start::<collects>(1, "order").await.unwrap();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    let waits = tokio::spawn({
+        let run = run.clone();
+        async move { run.outcome().await }
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    cluster.end_invocation(run.id(), "kill").await;
+    set_state(&cluster, &run, serde_json::json!({})).await;
+    let outcome = tokio::time::timeout(Duration::from_secs(30), waits).await.expect("it does not wait for ever");
+    assert_eq!(status_of(outcome.unwrap()), 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_were_read_while_the_run_changed_are_read_again() {
+    let (cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
+    let run = client.start::<naps>(1, "nap").await.unwrap();
+    run.outcome().await.unwrap();
+    let state = state_of(&cluster).await;
+    // As if some of it had been read before a change, and the rest behind it.
+    let mut torn = state.clone();
+    torn.remove("r/0000000001").expect("it is recorded");
+    set_state(&cluster, &run, torn.into()).await;
+    let change = async {
+        let sql = "select status from sys_invocation where target_handler_name = 'events'";
+        until("it was attempted", || async { cluster.query(sql).await.contains("backing-off") }).await;
+        set_state(&cluster, &run, state.into()).await;
+    };
+    // One request: the client makes another one in the end.
+    let events = async { tokio::join!(cluster.post("/graphweft.naps/nap/events", "0"), change).0 };
+    let events = tokio::time::timeout(Duration::from_secs(30), events).await.expect("it is read");
+    assert!(events.contains("run_completed"), "{events}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_ended_run_is_kept_as_long_as_the_worker_says_and_one_that_waits_is_not_forgotten() {
     let worker = Worker::builder().register::<naps>().register::<publish>().retention(Duration::from_millis(300));
     let (_cluster, _here, client) = with(worker).await;
