@@ -38,9 +38,6 @@ const SLOW: Duration = Duration::from_secs(1);
 /// record is refused.
 const STOPPING: Duration = Duration::from_secs(30);
 
-/// How many refused messages are remembered, so that they stay refused if they come again.
-const REFUSALS: usize = 32;
-
 /// How long an attempt stays at most that finds a run which waits for a timer, and is not due: if the clock of the server is ahead,
 /// the run would be resumed as soon as it is suspended.
 const STAYS: Duration = Duration::from_secs(60);
@@ -185,12 +182,7 @@ pub(crate) async fn drive(
         _ => {}
     }
     let is_new_attempt = known.is_some();
-    let driver = known.unwrap_or_else(|| Driver {
-        invocation: invocation.id.clone(),
-        began_at: records.unwrap_or_default(),
-        mailbox: 0,
-        refused: Vec::new(),
-    });
+    let driver = known.unwrap_or_else(|| Driver::new(&invocation.id, records.unwrap_or_default()));
     let (ops, received) = mpsc::unbounded_channel();
     let store = RunStore { id: id.clone(), run: object.run.clone(), ops };
     let engine = StopsRuns(program.with_store(store));
@@ -419,8 +411,6 @@ impl Drive<'_> {
                 self.processing = None;
                 if let (Source::Handler(handler), Err(refusal)) = (&source, &verdict) {
                     self.driver.refused.push((handler.clone(), refusal.clone()));
-                    let old = self.driver.refused.len().saturating_sub(REFUSALS);
-                    self.driver.refused.drain(..old);
                     self.say_who_drives()?;
                 }
                 self.reply(&source, &verdict)?;
@@ -442,10 +432,9 @@ impl Drive<'_> {
 
     /// What became of a message that has come before.
     fn verdict_of(&self, letter: &str) -> Option<Verdict> {
-        let refused = self.driver.refused.iter().find(|(refused, _)| refused == letter);
-        match refused {
-            Some((_, refusal)) => Some(Err(refusal.clone())),
-            None => self.object.has_letter(letter).then_some(Ok(())),
+        match self.driver.refusal_of(letter) {
+            Some(refusal) => Some(Err(refusal.clone())),
+            None => self.object.verdict_of(letter),
         }
     }
 
@@ -611,7 +600,7 @@ impl Drive<'_> {
         }
         if self.has_mail {
             // What has come to this mailbox would resume it at once.
-            self.driver.mailbox += 1;
+            self.driver.open_mailbox();
             self.say_who_drives()?;
             self.message = self.invocation.signal(&mailbox(self.driver.mailbox))?;
         }

@@ -740,6 +740,15 @@ async fn a_request_that_is_made_again_is_one_answer_and_not_one_to_the_next_ques
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed((1, 2)));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_started_without_a_body_has_the_input_null() {
+    let (cluster, _here, client) = with(Worker::builder().register::<asks_twice>()).await;
+    let started = cluster.post("/graphweft.asks_twice/twice/run/send", "").await;
+    assert!(started.starts_with("HTTP/1.1 202"), "{started}");
+    questions(&client.run::<asks_twice>("twice")).await;
+    client.start::<asks_twice>((), "twice").await.unwrap();
+}
+
 #[node]
 async fn grow(bytes: usize) -> String {
     "x".repeat(bytes)
