@@ -543,6 +543,38 @@ async fn a_run_that_has_got_a_message_and_waits_again_is_not_resumed_for_it_once
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(1111));
 }
 
+#[node]
+async fn step_and_gather(steps: u32, ctx: &Context) -> u32 {
+    for step in 0..steps {
+        let stepped = ctx.step("count", || async { Ok::<u32, String>(1) }).key(step).await;
+        stepped.expect("it has no error");
+    }
+    ctx.wait(MORE).await + ctx.wait(MORE).await + ctx.wait(MORE).await
+}
+workflow! {
+    /// As many steps as the input says, and then waits for three numbers.
+    pub steps_and_gathers(u32) -> u32 { START => step_and_gather; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_journal_of_a_run_does_not_grow_by_its_records_when_it_is_resumed() {
+    let worker = Worker::builder().register::<steps_and_gathers>().resident(Duration::ZERO);
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<steps_and_gathers>(100, "steps").await.unwrap();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    let entries = async || cluster.query("select entry_type from sys_journal").await.matches("entry_type").count();
+    let before = entries().await;
+    for (id, n) in [("a", 10), ("b", 100)] {
+        run.signal(MORE, id, n).await.unwrap();
+        until_invocation_is(&cluster, &run, "suspended").await;
+    }
+    assert!(run.status().await.unwrap().unwrap().records > 100);
+    let grown = entries().await - before;
+    assert!(grown < 100, "{grown} entries");
+    run.signal(MORE, "c", 1000).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(1110));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_is_free_when_its_run_is_forgotten_and_another_input_is_refused_before() {
     let (_cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
