@@ -221,7 +221,7 @@ pub(crate) async fn drive(
     drive.work = Some(match records {
         None => start(drive.engine.clone(), workflow.to_owned(), id, &drive.input),
         Some(_) if is_over => retry(drive.engine.clone(), id),
-        Some(_) => resume(drive.engine.clone()),
+        Some(_) => drive.resume(),
     });
     let reply = drive.go().await;
     let Drive { object, ops, recording, queue, work, driven, .. } = drive;
@@ -299,7 +299,8 @@ fn retry(engine: Engine, id: String) -> BoxFuture<'static, Done> {
     .boxed()
 }
 
-fn resume(engine: Engine) -> BoxFuture<'static, Done> {
+/// `away`: the run, if one of its nodes is executed elsewhere. Then it may be `Sleeping`, and has to ask for the result.
+fn resume(engine: Engine, away: Option<String>) -> BoxFuture<'static, Done> {
     async move {
         // A claim is recorded before the run is read: of one that this program cannot resume, each attempt would leave a record.
         match engine.check().await {
@@ -312,11 +313,17 @@ fn resume(engine: Engine) -> BoxFuture<'static, Done> {
         }
         match engine.recover().await {
             Ok(mut recovery) => match recovery.failed.pop() {
-                Some((_, RunError::Store(error))) => Done::Failed(error.to_string()),
-                Some((_, why)) => Done::Obstacle(why.to_string()),
-                None => Done::Driven,
+                Some((_, RunError::Store(error))) => return Done::Failed(error.to_string()),
+                Some((_, why)) => return Done::Obstacle(why.to_string()),
+                None => {}
             },
-            Err(error) => Done::Failed(error.to_string()),
+            Err(error) => return Done::Failed(error.to_string()),
+        }
+        match away {
+            Some(run) => {
+                engine.wake(&run).await.map_or_else(|error| Done::Failed(error.to_string()), |()| Done::Driven)
+            }
+            None => Done::Driven,
         }
     }
     .boxed()
@@ -446,12 +453,16 @@ impl Drive<'_> {
         }
     }
 
+    fn resume(&self) -> BoxFuture<'static, Done> {
+        resume(self.engine.clone(), self.object.is_elsewhere().then(|| self.invocation.key.clone()))
+    }
+
     /// The engine does not drive the run any more.
     fn left(&mut self, left: Option<Result<(), RunError>>) -> Result<(), Stop> {
         if let Some(Err(error)) = left {
             self.obstacle = Some(error.to_string());
         } else if self.status() == Some(RunStatus::Running) && self.work.is_none() && self.is_quiet() {
-            self.work = Some(resume(self.engine.clone()));
+            self.work = Some(self.resume());
         }
         Ok(())
     }
@@ -581,7 +592,9 @@ impl Drive<'_> {
             }
         }
         let waits = self.status().is_some_and(RunStatus::is_suspended);
-        self.leave_at = Instant::now().checked_add(self.resident).filter(|_| waits);
+        // A result of an executor reaches the run in the memory of this process alone.
+        let may_leave = waits && !self.object.is_elsewhere();
+        self.leave_at = Instant::now().checked_add(self.resident).filter(|_| may_leave);
         self.stays_until = None;
         self.record_next()
     }

@@ -13,7 +13,7 @@
 //! A value is written as a whole or not at all, and several values are not: so the run is what its batches say, and
 //! it exists when its first batch does. A batch never changes, but for one without records that the next one replaces.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -118,6 +118,8 @@ pub(crate) struct Object {
     letters: HashMap<String, Option<(String, u64)>>,
     questions: BTreeMap<String, OpenQuestion>,
     graphs: Vec<u64>,
+    /// The nodes of pools that an executor has, by their paths.
+    away: BTreeSet<String>,
     /// The number of the batch with the last summary.
     summarized_at: u64,
 }
@@ -153,6 +155,7 @@ impl Object {
             letters: HashMap::new(),
             questions: BTreeMap::new(),
             graphs: Vec::new(),
+            away: BTreeSet::new(),
             summarized_at: 0,
         };
         for (key, value) in state {
@@ -265,7 +268,26 @@ impl Object {
         })
     }
 
+    /// Whether an executor has a node of a pool, so that the run may be `Sleeping` and nothing here would wake it.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        !self.away.is_empty()
+    }
+
+    /// Notes which nodes are elsewhere. One that is stopped with what is around it is taken for one that still is.
+    fn note_away(&mut self, record: &Record) {
+        match &record.kind {
+            EventKind::Note { name, payload } if name == "pool" && payload.get("task").is_some() => {
+                self.away.insert(record.path.clone());
+            }
+            kind if kind.name().starts_with("node_") => {
+                self.away.remove(&record.path);
+            }
+            _ => {}
+        }
+    }
+
     fn add(&mut self, batch: Append) -> bool {
+        batch.records.iter().for_each(|record| self.note_away(record));
         // It is ready at once.
         let appended = self.run.append(batch).now_or_never();
         self.header = self.run.header(&self.id).now_or_never().and_then(Result::ok).flatten();

@@ -279,7 +279,8 @@ impl WorkerBuilder {
         self
     }
 
-    /// All other settings of an engine: versions, mocks, what is around attempts. Its store is ignored.
+    /// All other settings of an engine: versions, mocks, what is around attempts. Its store is ignored. A run stays in the memory of its
+    /// worker while an [executor](EngineBuilder::executor) has one of its nodes.
     ///
     /// ```
     /// # use graphweft::prelude::*;

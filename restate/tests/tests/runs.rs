@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-use graphweft::Workflow;
+use futures::future::BoxFuture;
 use graphweft::prelude::*;
+use graphweft::{Executor, NodeResult, NodeTask, ProgressSender, Workflow};
 use graphweft_restate::{Admin, Client, ClientError, ListRuns, RunHandle, Worker, WorkerBuilder};
 use graphweft_restate_tests::cluster::{Cluster, Shape, until};
 use graphweft_restate_tests::judge::Judge;
@@ -650,6 +651,56 @@ async fn a_run_that_cannot_begin_is_cancelled_and_may_be_started_again() {
     let _here = Here::serve_at(Worker::builder().register::<needing>().resource(Gate), port).await;
     let run = client.start::<needing>(4, "needs").await.unwrap();
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(4));
+}
+
+#[node(pool = "gpu")]
+async fn embed(n: u32) -> u32 {
+    n + 1
+}
+workflow! {
+    /// Has a node of a pool.
+    pub embeds(u32) -> u32 { START => embed; }
+}
+
+/// Says that it has a task, and executes it when it may.
+struct Elsewhere(Engine, Arc<Opens>);
+
+impl Executor for Elsewhere {
+    fn execute(&self, task: NodeTask, progress: ProgressSender) -> BoxFuture<'static, Result<NodeResult, Fault>> {
+        let (worker, opens) = (self.0.clone(), Arc::clone(&self.1));
+        progress.accepted();
+        Box::pin(async move {
+            opens.0.notified().await;
+            worker.execute(task).await.map_err(|error| Fault::Context { message: error.to_string() })
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_for_a_pool_stays_in_memory_and_asks_again_after_a_crash() {
+    let worker = || {
+        let opens = Arc::new(Opens(tokio::sync::Notify::new()));
+        let pool = Elsewhere(Engine::builder().register::<embeds>().build().unwrap(), Arc::clone(&opens));
+        let worker = Worker::builder().register::<embeds>().resident(Duration::ZERO);
+        (opens, worker.configure(|engine| engine.executor(pool)))
+    };
+    let (cluster, here, client) = with(worker().1).await;
+    let run = client.start::<embeds>(1, "embed").await.unwrap();
+    let sleeps = || async { run.status().await.unwrap().is_some_and(|now| now.status == RunStatus::Sleeping) };
+    until("it waits for the pool", sleeps).await;
+
+    let (port, (opens, worker)) = (here.stop().await, worker());
+    let _here = Here::serve_at(worker, port).await;
+    let resumed = || async {
+        let events = run.events_from(0).await.unwrap();
+        events.iter().any(|event| event.kind.name() == "run_resumed") && sleeps().await
+    };
+    until("another worker waits for it", resumed).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    until_invocation_is(&cluster, &run, "running").await;
+    opens.0.notify_one();
+    let outcome = tokio::time::timeout(Duration::from_secs(30), run.outcome()).await.expect("it has its result");
+    assert_eq!(outcome.unwrap(), Outcome::Completed(2));
 }
 
 #[node]
