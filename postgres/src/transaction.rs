@@ -16,7 +16,7 @@ use graphweft::store::{
     Transactional,
 };
 use graphweft::{Context, Run, Start, StartError, Step};
-use tokio_postgres::error::Severity;
+use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::connections::{Connections, Facts};
@@ -145,6 +145,8 @@ pub trait PostgresStart<T> {
     /// # Errors
     /// As awaiting the start. The workflow has to be registered, and the engine to have a [`PostgresStore`]. An error changes nothing in
     /// the transaction, unless the connection is closed or the transaction was aborted before.
+    ///
+    /// Runs are started one after the other in a transaction: two starts at once take each other's savepoint.
     ///
     /// # Cancel safety
     /// Cancel safe: dropped before it has returned, it adds nothing, and the transaction is as before. It is all done below a
@@ -423,7 +425,9 @@ async fn append(client: &OpenClient, facts: Facts, batch: &Append) -> Result<Com
 }
 
 /// Whether a commit that ended with this error is undone: the server says so, and the connection is still there. What ends the connection may come
-/// behind the commit, as when the wait for another server is broken off.
+/// behind the commit, as when the wait for another server is broken off; so may a request to cancel, which is not served while it is under way.
 fn is_undone_by(error: &tokio_postgres::Error) -> bool {
-    error.as_db_error().is_some_and(|error| error.parsed_severity() == Some(Severity::Error))
+    error.as_db_error().is_some_and(|error| {
+        error.parsed_severity() == Some(Severity::Error) && *error.code() != SqlState::QUERY_CANCELED
+    })
 }

@@ -59,8 +59,11 @@ pub trait SqliteContext {
     /// Its own error, after which its transaction is rolled back. A fault if the engine has another store, or one that is
     /// [read only](crate::store::SqliteStoreBuilder::read_only), if the file is busy for too long, and if the closure has ended the
     /// transaction by a statement of its own, which it must not. A panic is that of the step. If the commit fails, by a foreign key that is
-    /// deferred or since the disk is full, nothing is written, and the closure is called again, three times at most within one attempt; then
-    /// it is a fault. What else the run has recorded stays.
+    /// deferred, nothing is written, and the closure is called again, three times at most within one attempt; then it is a fault. What else
+    /// the run has recorded stays. On a disk that is full the run stops, as at any record, and nothing of the step is written.
+    ///
+    /// A run cannot be started [within](SqliteStart::within) this transaction, and temporary tables that are named like those of the store hide
+    /// them from it as long as the process lives.
     ///
     /// # Cancel safety
     /// As for [`Context::call`]. A closure that has begun ends, and is rolled back.

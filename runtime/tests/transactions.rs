@@ -105,6 +105,20 @@ async fn begin_anew(_: (), ctx: &Context) -> Written {
 
 workflow! { pub beginning(()) -> i64 { START => begin_anew; begin_anew => END; } }
 
+/// Records something of another step while the transaction is under way.
+#[node]
+async fn join(_: (), ctx: &Context) -> Written {
+    let beside = ctx.step("beside", || async {
+        tokio::time::sleep(SLOW / 10).await;
+        Ok::<_, String>(1)
+    });
+    let (written, beside) = futures::join!(ctx.transaction("enter", enter).error_as_text(), beside.error_as_text());
+    beside?;
+    written
+}
+
+workflow! { pub joining(()) -> i64 { START => join; join => END; } }
+
 struct Place {
     _directory: tempfile::TempDir,
     path: std::path::PathBuf,
@@ -121,7 +135,13 @@ async fn place() -> Place {
         CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED)";
     Connection::open(&path).unwrap().execute_batch(tables).unwrap();
     let engine = Engine::builder().store(store).register::<writing>().register::<around>().register::<referring>();
-    let engine = engine.register::<holding>().register::<making>().register::<beginning>().build().unwrap();
+    let engine = engine
+        .register::<holding>()
+        .register::<making>()
+        .register::<joining>()
+        .register::<beginning>()
+        .build()
+        .unwrap();
     Place { _directory: directory, path, engine }
 }
 
@@ -196,6 +216,14 @@ async fn a_commit_that_fails_is_made_again_and_then_an_error_of_the_step() {
 async fn a_step_that_is_held_and_not_polled_loses_its_turn() {
     let place = place().await;
     let run = place.engine.start::<holding>(()).await.unwrap();
+    assert_eq!(soon(run.result()).await.unwrap(), 1);
+    assert_eq!(place.entries(), 1);
+}
+
+#[tokio::test]
+async fn a_step_beside_records_while_the_transaction_is_under_way() {
+    let place = place().await;
+    let run = place.engine.start::<joining>(()).await.unwrap();
     assert_eq!(soon(run.result()).await.unwrap(), 1);
     assert_eq!(place.entries(), 1);
 }

@@ -492,7 +492,7 @@ impl Asked {
             let then = AfterFailure::RetryAt { time };
             self.push(EventKind::NodeFailed { attempt: number, cause, then, error: None });
             drop(error);
-            (number, delay) = (number + 1, Some(time));
+            (number, delay, again) = (number + 1, Some(time), AGAIN.iter());
         }
     }
 

@@ -6,7 +6,6 @@ use super::error::StartError;
 use super::run::Run;
 use super::start::{Checked, Start};
 use crate::event::EventKind;
-use crate::halt::Halt;
 use crate::meter;
 use crate::store::{Created, NewRun, Record, StoreError, Transactional, transactional};
 
@@ -80,11 +79,11 @@ impl<S: Transactional, T> StartWithin<S, T> {
         let engine = &checked.engine;
         match created {
             Created::New(header) => {
-                if engine.0.runs.is_closed() {
-                    return Err(Halt::ShutDown.into());
-                }
                 meter::run_started(&header.workflow);
-                engine.keep();
+                // If it was shut down meanwhile, another one begins the run.
+                if !engine.0.runs.is_closed() {
+                    engine.keep();
+                }
                 Ok(Run::of_header(engine, header))
             }
             Created::Existing(header) => {

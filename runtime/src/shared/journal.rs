@@ -203,8 +203,13 @@ impl Journal {
         } else {
             transaction.and_then(|new| inner.transaction.replace(new))
         };
+        let ends_the_hold = inner.transaction.is_some();
         drop(inner);
         drop(undone);
+        if ends_the_hold {
+            // What waits for the transaction to be there may begin with it.
+            self.turns.released.notify_waiters();
+        }
     }
 
     /// Adds an answer that the desk has [taken](Desk::take_answer), and returns a number that its record is not below.

@@ -4,7 +4,6 @@
     nonstandard_style,
     unreachable_pub,
     clippy::allow_attributes_without_reason,
-    clippy::non_minimal_cfg,
     reason = "uses that are odd on purpose"
 )]
 

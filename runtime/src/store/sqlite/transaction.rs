@@ -115,6 +115,10 @@ impl Job for Session {
     }
 
     fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble> {
+        if matches!(self.requests.try_recv(), Err(mpsc::TryRecvError::Disconnected)) {
+            // The step was gone before its turn came.
+            return Ok(());
+        }
         transaction.execute_batch("SAVEPOINT graphweft_step")?;
         let is_written = self.closure.execute(transaction);
         // Before the reply: others write by this connection.

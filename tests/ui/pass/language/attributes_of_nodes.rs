@@ -16,7 +16,7 @@ async fn behind(n: u8) -> u8 {
     n
 }
 
-#[cfg(all())]
+#[cfg(not(any()))]
 #[node]
 async fn there(n: u8) -> u8 {
     n
