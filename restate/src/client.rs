@@ -162,12 +162,28 @@ pub struct RunProgress {
     is_same_input: Option<bool>,
 }
 
+impl RunProgress {
+    fn end(&self) -> OfEnd {
+        OfEnd { records: Some(self.records), created: Some(self.created) }
+    }
+}
+
 /// What there is of a run.
 enum Look {
     There(RunProgress),
     /// It has ended before its first record.
     Refused(ClientError),
     Nothing,
+}
+
+impl Look {
+    /// When the run was created, which distinguishes it from others that have its id before and after.
+    fn created(&self) -> Option<u64> {
+        match self {
+            Look::There(progress) => Some(progress.created),
+            _ => None,
+        }
+    }
 }
 
 impl<W: Workflow> RunHandle<W> {
@@ -230,6 +246,10 @@ impl<W: Workflow> RunHandle<W> {
         ClientError::Unreachable { addresses: self.servers.addresses().to_vec(), message }
     }
 
+    fn forgotten(&self) -> ClientError {
+        ClientError::NotFound { message: format!("run `{}` was forgotten meanwhile", self.id) }
+    }
+
     /// How far the run is; `None` if it has not begun, or there is no such run.
     ///
     /// # Errors
@@ -244,12 +264,19 @@ impl<W: Workflow> RunHandle<W> {
     /// Waits until the run has ended, or waits for an answer. Looks at it every half second at least. Cancel safe.
     ///
     /// # Errors
-    /// [`ClientError::Refused`] if the workflow has not taken the input, and [`ClientError::Mismatch`] if the output is not of
+    /// [`ClientError::Refused`] if the workflow has not taken the input, [`ClientError::NotFound`] if the run is forgotten
+    /// while it is waited for, and [`ClientError::Mismatch`] if the output is not of
     /// the type of this program. A run that was never started is waited for.
     pub async fn outcome(&self) -> Result<Outcome<W::Output>, ClientError> {
-        let mut pause = PAUSE;
+        let (mut seen, mut pause) = (None, PAUSE);
         loop {
-            match self.look(None).await? {
+            let look = self.look(None).await?;
+            let now = look.created();
+            if seen.is_some() && now != seen {
+                return Err(self.forgotten());
+            }
+            seen = now;
+            match look {
                 Look::There(progress) if progress.status.is_over() => return outcome(progress.outcome),
                 Look::There(progress) if !progress.questions.is_empty() && progress.status == RunStatus::Waiting => {
                     return Ok(Outcome::Waiting(progress.questions));
@@ -300,8 +327,8 @@ impl<W: Workflow> RunHandle<W> {
     /// Returns when a worker has begun with it.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is no such run, [`ClientError::Refused`] with status 409 if it has not failed, and
-    /// [`ClientError::Unreachable`] if no worker begins with it for 20 seconds, which it does later.
+    /// [`ClientError::NotFound`] if there is no such run, [`ClientError::Refused`] with status 409 if it has not failed, or
+    /// cannot be resumed by the program of the workers, and [`ClientError::Unreachable`] if no worker begins with it for 20 seconds, which it does later.
     pub async fn retry(&self) -> Result<(), ClientError> {
         let not_found = || ClientError::NotFound { message: format!("there is no run `{}`", self.id) };
         let progress = self.status().await?.ok_or_else(not_found)?;
@@ -310,21 +337,39 @@ impl<W: Workflow> RunHandle<W> {
             return Err(ClientError::Refused { status: 409, message });
         }
         // One retry of this end of the run, however often it is sent.
-        let key = format!("retry-{}-{}", progress.created, progress.records);
+        let mut key = format!("retry-{}-{}", progress.created, progress.records);
         let path = self.path("retry/send");
-        let body = Some(Bytes::from(json!(OfEnd { records: Some(progress.records) }).to_string()));
-        self.servers.post(Request { path: &path, body, idempotency_key: Some(key.clone()) }).await?;
+        let body = Bytes::from(json!(progress.end()).to_string());
+        let send = async |key: &str| {
+            let body = Some(body.clone());
+            self.servers.post(Request { path: &path, body, idempotency_key: Some(key.to_owned()) }).await
+        };
+        let mut is_earlier = send(&key).await?["status"] == "PreviouslyAccepted";
         // A caller that waits for the run now waits for the end of the retry.
         let (began, mut pause) = (Instant::now(), PAUSE);
-        while self.status().await?.is_some_and(|now| now.records == progress.records) {
-            self.refusal_of_retry(&key).await?;
+        loop {
+            let now = self.status().await?.ok_or_else(|| self.forgotten())?;
+            if now.created != progress.created {
+                return Err(self.forgotten());
+            }
+            if now.records != progress.records {
+                return Ok(());
+            }
+            match self.refusal_of_retry(&key).await {
+                // Restate remembers a retry of before, which another program has refused perhaps.
+                Err(ClientError::Refused { .. }) if is_earlier => {
+                    key = Uuid::now_v7().to_string();
+                    send(&key).await?;
+                    is_earlier = false;
+                }
+                refusal => refusal?,
+            }
             if began.elapsed() > BEGINS {
                 return Err(self.not_begun("it is to be retried"));
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }
-        Ok(())
     }
 
     /// An error if a retry was refused.
@@ -351,16 +396,16 @@ impl<W: Workflow> RunHandle<W> {
     /// # Errors
     /// [`ClientError::Refused`] with status 409 if it has not ended.
     pub async fn forget(&self) -> Result<(), ClientError> {
-        let records = match self.look(None).await? {
+        let end = match self.look(None).await? {
             // The handler would wait for the end.
             Look::There(progress) if !progress.status.is_over() => {
                 let message = format!("run `{}` has not ended: cancel it first", self.id);
                 return Err(ClientError::Refused { status: 409, message });
             }
-            Look::There(progress) => progress.records,
-            _ => 0,
+            Look::There(progress) => progress.end(),
+            _ => OfEnd { records: Some(0), created: None },
         };
-        self.call_once("forget", Some(json!(OfEnd { records: Some(records) }))).await.map(drop)
+        self.call_once("forget", Some(json!(end))).await.map(drop)
     }
 }
 

@@ -38,11 +38,15 @@ const SLOW: Duration = Duration::from_secs(1);
 /// record is refused.
 const STOPPING: Duration = Duration::from_secs(30);
 
-/// How many refused messages are remembered, so that they stay refused if they come again.
-const REFUSALS: usize = 32;
+/// How long an attempt stays at most that finds a run which waits for a timer, and is not due: if the clock of the server is ahead,
+/// the run would be resumed as soon as it is suspended.
+const STAYS: Duration = Duration::from_secs(60);
 
-/// The clocks of the server and of this machine may differ: a run that was woken too early sleeps for this long at least.
+/// A timer of the server is not in the past.
 const NAP: Duration = Duration::from_millis(20);
+
+/// How long a run that waits and has not left the memory stays there at least before it is asked again.
+const ASKS_AGAIN: Duration = Duration::from_secs(1);
 
 /// What an invocation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,8 +115,10 @@ struct Drive<'d> {
     driven: Option<BoxFuture<'static, Result<(), RunError>>>,
     /// Why it cannot be driven by this program.
     obstacle: Option<String>,
-    /// Since when the run waits.
-    rests: Option<Instant>,
+    /// When a run that waits and that this engine drives is asked to leave the memory.
+    leave_at: Option<Instant>,
+    /// Until when a run that this attempt has found waiting for a timer is not suspended: see [`STAYS`].
+    stays_until: Option<Instant>,
     resident: Duration,
 }
 
@@ -153,9 +159,10 @@ pub(crate) async fn drive(
     if let Some(header) = object.missing_index().map_err(|error| Stop::Broken(error.to_string()))? {
         invocation.set(HEADER.to_owned(), header)?;
     }
-    let end = match OfEnd::read(invocation) {
-        Err(refused) if purpose == Purpose::Retry => return Ok(Err(refused)),
-        end => end.ok().and_then(|end| end.records),
+    let is_same_end = match (purpose, OfEnd::read(invocation)) {
+        (Purpose::Retry, Err(refused)) => return Ok(Err(refused)),
+        (Purpose::Retry, Ok(end)) => end.is_of(object.header.as_ref(), records.unwrap_or_default()),
+        (Purpose::Run, _) => true,
     };
     let known = object.driver.clone().filter(|driver| driver.invocation == invocation.id);
     match purpose {
@@ -169,18 +176,13 @@ pub(crate) async fn drive(
         Purpose::Retry if is_over && known.as_ref().is_some_and(|driver| records > Some(driver.began_at)) => {
             return ended(&object, workflow, settings, invocation);
         }
-        Purpose::Retry if known.is_none() && end.is_some() && end != records => {
+        Purpose::Retry if known.is_none() && !is_same_end => {
             return Ok(Err((409, format!("run `{id}` was retried, or has got another end, meanwhile"))));
         }
         _ => {}
     }
     let is_new_attempt = known.is_some();
-    let driver = known.unwrap_or_else(|| Driver {
-        invocation: invocation.id.clone(),
-        began_at: records.unwrap_or_default(),
-        mailbox: 0,
-        refused: Vec::new(),
-    });
+    let driver = known.unwrap_or_else(|| Driver::new(&invocation.id, records.unwrap_or_default()));
     let (ops, received) = mpsc::unbounded_channel();
     let store = RunStore { id: id.clone(), run: object.run.clone(), ops };
     let engine = StopsRuns(program.with_store(store));
@@ -207,16 +209,19 @@ pub(crate) async fn drive(
         work: None,
         driven: None,
         obstacle: None,
-        rests: None,
+        leave_at: None,
+        stays_until: None,
         resident: settings.resident,
     };
-    if !is_new_attempt {
+    if is_new_attempt {
+        drive.stays_until = drive.due_in().map(|left| Instant::now() + (left + ASKS_AGAIN).min(STAYS));
+    } else {
         drive.say_who_drives()?;
     }
     drive.work = Some(match records {
         None => start(drive.engine.clone(), workflow.to_owned(), id, &drive.input),
         Some(_) if is_over => retry(drive.engine.clone(), id),
-        Some(_) => resume(drive.engine.clone()),
+        Some(_) => drive.resume(),
     });
     let reply = drive.go().await;
     let Drive { object, ops, recording, queue, work, driven, .. } = drive;
@@ -232,7 +237,7 @@ pub(crate) async fn drive(
         Some(refused) if object.header.is_none() => {
             let why = serde_json::to_vec(&refused).map_err(|error| Stop::Broken(error.to_string()))?;
             invocation.set(REFUSED.to_owned(), why)?;
-            forget_later(0, workflow, settings, invocation)?;
+            forget_later(&OfEnd { records: Some(0), created: None }, workflow, settings, invocation)?;
             Ok(Err(refused))
         }
         Some(refused) => Ok(Err(refused)),
@@ -242,28 +247,32 @@ pub(crate) async fn drive(
 /// The run has ended: with what, and when it is to be forgotten.
 fn ended(object: &Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
     if let Some(header) = &object.header {
-        forget_later(header.records, workflow, settings, invocation)?;
+        let end = OfEnd { records: Some(header.records), created: Some(to_millis(header.created)) };
+        forget_later(&end, workflow, settings, invocation)?;
     }
     Ok(Ok(object.last().map_or(Json::Null, |last| outcome_of(&last.record.kind))))
 }
 
 /// Has a run that has ended forgotten when its time is over.
-fn forget_later(records: u64, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<(), Stop> {
+fn forget_later(end: &OfEnd, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<(), Stop> {
     // One that is longer than time is counted is for ever.
     let until = settings.retention.and_then(|retention| SystemTime::now().checked_add(retention));
     let Some(until) = until else { return Ok(()) };
-    let forget = json!(OfEnd { records: Some(records) });
-    invocation.send(service(workflow), invocation.key.clone(), "forget", &forget, Some(to_millis(until)))
+    invocation.send(service(workflow), invocation.key.clone(), "forget", &json!(end), Some(to_millis(until)))
 }
 
-/// Whether two texts are the same JSON.
-pub(crate) fn is_same_json(a: &Bytes, b: &Bytes) -> bool {
-    let read = |text: &Bytes| serde_json::from_slice::<Json>(text).ok();
+/// Whether two bodies are the same JSON. None at all is null.
+pub(crate) fn is_same_json(a: &[u8], b: &[u8]) -> bool {
+    let read = |body| read_json(body).ok();
     a == b || read(a).is_some_and(|a| read(b) == Some(a))
 }
 
+fn read_json(body: &[u8]) -> serde_json::Result<Json> {
+    if body.is_empty() { Ok(Json::Null) } else { serde_json::from_slice(body) }
+}
+
 fn start(engine: Engine, workflow: String, id: String, input: &Bytes) -> BoxFuture<'static, Done> {
-    let input = serde_json::from_slice::<Json>(if input.is_empty() { b"null" } else { input });
+    let input = read_json(input);
     async move {
         let input = match input {
             Ok(input) => input,
@@ -290,15 +299,31 @@ fn retry(engine: Engine, id: String) -> BoxFuture<'static, Done> {
     .boxed()
 }
 
-fn resume(engine: Engine) -> BoxFuture<'static, Done> {
+/// `away`: the run, if one of its nodes is executed elsewhere. Then it may be `Sleeping`, and has to ask for the result.
+fn resume(engine: Engine, away: Option<String>) -> BoxFuture<'static, Done> {
     async move {
+        // A claim is recorded before the run is read: of one that this program cannot resume, each attempt would leave a record.
+        match engine.check().await {
+            Ok(mut check) => match check.refused.pop() {
+                Some((_, RunError::Store(error))) => return Done::Failed(error.to_string()),
+                Some((_, why)) => return Done::Obstacle(why.to_string()),
+                None => {}
+            },
+            Err(error) => return Done::Failed(error.to_string()),
+        }
         match engine.recover().await {
             Ok(mut recovery) => match recovery.failed.pop() {
-                Some((_, RunError::Store(error))) => Done::Failed(error.to_string()),
-                Some((_, why)) => Done::Obstacle(why.to_string()),
-                None => Done::Driven,
+                Some((_, RunError::Store(error))) => return Done::Failed(error.to_string()),
+                Some((_, why)) => return Done::Obstacle(why.to_string()),
+                None => {}
             },
-            Err(error) => Done::Failed(error.to_string()),
+            Err(error) => return Done::Failed(error.to_string()),
+        }
+        match away {
+            Some(run) => {
+                engine.wake(&run).await.map_or_else(|error| Done::Failed(error.to_string()), |()| Done::Driven)
+            }
+            None => Done::Driven,
         }
     }
     .boxed()
@@ -341,10 +366,11 @@ impl Drive<'_> {
                 return Err(Stop::Broken(obstacle.clone()));
             }
             let waits = self.status().is_some_and(RunStatus::is_suspended) && is_idle;
-            if waits && self.driven.is_none() {
+            let stays_until = self.stays_until.filter(|_| waits && self.driven.is_none());
+            if waits && self.driven.is_none() && stays_until.is_none() {
                 return Err(self.suspend()?);
             }
-            let leave_at = self.rests.filter(|_| waits).and_then(|since| since.checked_add(self.resident));
+            let leave_at = self.leave_at.filter(|_| waits);
             tokio::select! {
                 biased;
                 Some(op) = self.ops.recv() => {
@@ -362,9 +388,13 @@ impl Drive<'_> {
                     self.left(left)?;
                 }
                 () = tokio::time::sleep_until(leave_at.unwrap_or_else(Instant::now)), if leave_at.is_some() => {
-                    // It says by `driven` that it has left. One that has to stay is not asked again before it moves.
-                    self.rests = None;
+                    // It says by `driven` that it has left. One that has to stay now may leave later, and records nothing for that.
+                    self.leave_at = Instant::now().checked_add(self.resident.max(ASKS_AGAIN));
                     self.engine.unload(&self.invocation.key);
+                }
+                // The engine resumes it when it is due.
+                () = tokio::time::sleep_until(stays_until.unwrap_or_else(Instant::now)), if stays_until.is_some() => {
+                    self.stays_until = None;
                 }
                 read = self.invocation.read() => read?,
             }
@@ -388,8 +418,6 @@ impl Drive<'_> {
                 self.processing = None;
                 if let (Source::Handler(handler), Err(refusal)) = (&source, &verdict) {
                     self.driver.refused.push((handler.clone(), refusal.clone()));
-                    let old = self.driver.refused.len().saturating_sub(REFUSALS);
-                    self.driver.refused.drain(..old);
                     self.say_who_drives()?;
                 }
                 self.reply(&source, &verdict)?;
@@ -411,10 +439,9 @@ impl Drive<'_> {
 
     /// What became of a message that has come before.
     fn verdict_of(&self, letter: &str) -> Option<Verdict> {
-        let refused = self.driver.refused.iter().find(|(refused, _)| refused == letter);
-        match refused {
-            Some((_, refusal)) => Some(Err(refusal.clone())),
-            None => self.object.has_letter(letter).then_some(Ok(())),
+        match self.driver.refusal_of(letter) {
+            Some(refusal) => Some(Err(refusal.clone())),
+            None => self.object.verdict_of(letter),
         }
     }
 
@@ -426,12 +453,16 @@ impl Drive<'_> {
         }
     }
 
+    fn resume(&self) -> BoxFuture<'static, Done> {
+        resume(self.engine.clone(), self.object.is_elsewhere().then(|| self.invocation.key.clone()))
+    }
+
     /// The engine does not drive the run any more.
     fn left(&mut self, left: Option<Result<(), RunError>>) -> Result<(), Stop> {
         if let Some(Err(error)) = left {
             self.obstacle = Some(error.to_string());
         } else if self.status() == Some(RunStatus::Running) && self.work.is_none() && self.is_quiet() {
-            self.work = Some(resume(self.engine.clone()));
+            self.work = Some(self.resume());
         }
         Ok(())
     }
@@ -561,8 +592,17 @@ impl Drive<'_> {
             }
         }
         let waits = self.status().is_some_and(RunStatus::is_suspended);
-        self.rests = waits.then(Instant::now);
+        // A result of an executor reaches the run in the memory of this process alone.
+        let may_leave = waits && !self.object.is_elsewhere();
+        self.leave_at = Instant::now().checked_add(self.resident).filter(|_| may_leave);
+        self.stays_until = None;
         self.record_next()
+    }
+
+    /// How long a run that waits for a timer is not due, by the clock of this machine; zero if it is due.
+    fn due_in(&self) -> Option<Duration> {
+        let header = self.object.header.as_ref().filter(|header| header.status.is_suspended())?;
+        Some(header.wake_at?.duration_since(SystemTime::now()).unwrap_or_default())
     }
 
     /// The run waits outside of the memory: the server keeps it until its timer fires, or something comes for it.
@@ -573,7 +613,7 @@ impl Drive<'_> {
         }
         if self.has_mail {
             // What has come to this mailbox would resume it at once.
-            self.driver.mailbox += 1;
+            self.driver.open_mailbox();
             self.say_who_drives()?;
             self.message = self.invocation.signal(&mailbox(self.driver.mailbox))?;
         }

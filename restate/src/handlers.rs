@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use graphweft::store::OpenQuestion;
+use graphweft::store::{OpenQuestion, RunHeader};
 use graphweft::{Engine, Json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -211,7 +211,7 @@ pub(crate) async fn status(invocation: &mut Invocation) -> Result<Reply, Stop> {
     });
     if let Some(input) = of.input {
         let had = invocation.get(INPUT).await?;
-        let is_same = had.is_some_and(|had| is_same_json(&had, &input.to_string().into()));
+        let is_same = had.is_some_and(|had| is_same_json(&had, input.to_string().as_bytes()));
         status["is_same_input"] = is_same.into();
     }
     Ok(Ok(status))
@@ -239,9 +239,18 @@ pub(crate) struct OfEnd {
     /// Only if the run has as many records: it was not retried since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) records: Option<u64>,
+    /// Only if the run was created then, in milliseconds since 1970: it is not another one of the same id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created: Option<u64>,
 }
 
 impl OfEnd {
+    /// Whether this is the end of a run with this header and so many records.
+    pub(crate) fn is_of(&self, header: Option<&RunHeader>, records: u64) -> bool {
+        let created = header.map(|header| object::to_millis(header.created));
+        self.records.is_none_or(|wanted| wanted == records) && self.created.is_none_or(|wanted| created == Some(wanted))
+    }
+
     /// What a handler is asked for; nothing at all means any end.
     pub(crate) fn read(invocation: &Invocation) -> Result<OfEnd, Refusal> {
         input_of(invocation)
@@ -256,7 +265,7 @@ pub(crate) async fn forget(invocation: &mut Invocation) -> Result<Reply, Stop> {
     };
     let latest = latest(invocation).await?;
     let records = latest.as_ref().map_or(0, |latest| latest.records);
-    if wanted.records.is_some_and(|wanted| wanted != records) {
+    if !wanted.is_of(latest.as_ref().map(|latest| &latest.summary.header), records) {
         return Ok(Ok(Json::Null));
     }
     if latest.is_some_and(|latest| !latest.summary.header.status.is_over()) {

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::object::to_millis;
+use crate::start_message::FirstMessage;
 
 pub(crate) type Handle = NotificationHandle;
 
@@ -47,6 +48,8 @@ pub(crate) struct Invocation {
     pub(crate) input: Bytes,
     /// Whether it was cancelled in Restate before its handler has listened for that.
     pub(crate) is_cancelled: bool,
+    /// All values of the object as they were when this attempt was made, if the server has sent all.
+    state: Option<Vec<(String, Bytes)>>,
     replay: Replay,
 }
 
@@ -56,7 +59,7 @@ pub(crate) enum Replay {
     /// As Restate's handlers do: each command returns what it has returned before.
     Commands,
     /// What has happened is in the state of the object, and the journal says nothing that is not there. A driver of runs
-    /// does not do the same in the same order in each attempt.
+    /// does not do the same in the same order in each attempt, and who only reads wants what is there now.
     Nothing,
 }
 
@@ -82,17 +85,18 @@ impl Invocation {
         out: UnboundedSender<Bytes>,
         replay: Replay,
     ) -> Result<Self, Stop> {
+        let mut first = FirstMessage::default();
         while !vm.is_ready_to_execute()? {
-            read(&mut vm, &mut body).await?;
+            first.push(&read(&mut vm, &mut body).await?);
         }
         let input = vm.sys_input()?;
         let (id, key, input) = (input.invocation_id, input.key, input.input);
-        Ok(Invocation { vm, body, out, id, key, input, is_cancelled: false, replay })
+        Ok(Invocation { vm, body, out, id, key, input, is_cancelled: false, state: first.state(), replay })
     }
 
     /// Waits for the server to say something.
     pub(crate) async fn read(&mut self) -> Result<(), Stop> {
-        read(&mut self.vm, &mut self.body).await
+        read(&mut self.vm, &mut self.body).await.map(drop)
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Stop> {
@@ -178,8 +182,11 @@ impl Invocation {
         Ok(keys)
     }
 
-    /// All values of the object, in the order of their keys.
+    /// All values of the object, in the order of their keys: the first that a handler asks for.
     pub(crate) async fn state(&mut self) -> Result<Vec<(String, Bytes)>, Stop> {
+        if let Some(state) = self.state.take() {
+            return Ok(state);
+        }
         let handle = self.vm.sys_state_get_keys(None)?;
         let Value::StateKeys(mut keys) = self.wait(handle).await? else { return Ok(Vec::new()) };
         keys.sort();
@@ -327,13 +334,14 @@ pub(crate) fn too_large(what: &str, bytes: usize) -> String {
     )
 }
 
-async fn read(vm: &mut CoreVM, body: &mut Incoming) -> Result<(), Stop> {
+async fn read(vm: &mut CoreVM, body: &mut Incoming) -> Result<Bytes, Stop> {
     match body.frame().await {
         Some(Ok(frame)) => {
-            if let Ok(data) = frame.into_data() {
-                vm.notify_input(data);
+            let data = frame.into_data().unwrap_or_default();
+            if !data.is_empty() {
+                vm.notify_input(data.clone());
             }
-            Ok(())
+            Ok(data)
         }
         Some(Err(error)) => Err(Stop::Broken(format!("the connection to the server is gone: {error}"))),
         None => Err(Stop::Broken("the server has closed the stream".to_owned())),

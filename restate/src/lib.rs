@@ -13,6 +13,7 @@ mod manifest;
 mod message;
 mod object;
 mod run_store;
+mod start_message;
 mod worker;
 
 pub use admin::{Admin, ListRuns};

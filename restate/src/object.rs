@@ -13,20 +13,20 @@
 //! A value is written as a whole or not at all, and several values are not: so the run is what its batches say, and
 //! it exists when its first batch does. A batch never changes, but for one without records that the next one replaces.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures::FutureExt;
-use graphweft::EventKind;
 use graphweft::store::MemoryStore;
 use graphweft::store::{
     Append, Appended, Created, NewRun, OpenQuestion, QuestionChange, Record, RunHeader, RunStatus, Store, Stored,
 };
+use graphweft::{AnswerError, EventKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::message::Refusal;
+use crate::message::{Refusal, Verdict};
 
 pub(crate) const HEADER: &str = "header";
 pub(crate) const INPUT: &str = "input";
@@ -78,8 +78,31 @@ pub(crate) struct Driver {
     pub(crate) began_at: u64,
     /// Where messages to it are sent now: see [`message`](crate::message).
     pub(crate) mailbox: u64,
-    /// Messages that were refused, the last ones: they come again when another attempt is made.
+    /// The messages to this mailbox that were refused, by the invocations of their handlers: all of them come again when another attempt
+    /// is made.
     pub(crate) refused: Vec<(String, Refusal)>,
+    /// Those to the mailbox before, whose handlers may have written to this one as well before they heard of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refused_before: Vec<(String, Refusal)>,
+}
+
+impl Driver {
+    /// Of an invocation that begins with a run of so many records.
+    pub(crate) fn new(invocation: &str, began_at: u64) -> Self {
+        Driver { invocation: invocation.to_owned(), began_at, ..Driver::default() }
+    }
+
+    /// The run is to wait with an empty mailbox.
+    pub(crate) fn open_mailbox(&mut self) {
+        self.mailbox += 1;
+        self.refused_before = std::mem::take(&mut self.refused);
+    }
+
+    /// Why a message was refused that has come before.
+    pub(crate) fn refusal_of(&self, letter: &str) -> Option<&Refusal> {
+        let mut refused = self.refused.iter().chain(&self.refused_before);
+        refused.find(|(refused, _)| refused == letter).map(|(_, refusal)| refusal)
+    }
 }
 
 /// The run of an object, in the memory of the worker that has it.
@@ -91,10 +114,12 @@ pub(crate) struct Object {
     pub(crate) driver: Option<Driver>,
     /// The value with the header, which is written behind its batch.
     index: Option<Bytes>,
-    /// The messages that are recorded.
-    letters: HashSet<String>,
+    /// The messages that are recorded; an answer with its question, and the number of the first record behind its batch.
+    letters: HashMap<String, Option<(String, u64)>>,
     questions: BTreeMap<String, OpenQuestion>,
     graphs: Vec<u64>,
+    /// The nodes of pools that an executor has, by their paths.
+    away: BTreeSet<String>,
     /// The number of the batch with the last summary.
     summarized_at: u64,
 }
@@ -127,9 +152,10 @@ impl Object {
             input: None,
             driver: None,
             index: None,
-            letters: HashSet::new(),
+            letters: HashMap::new(),
             questions: BTreeMap::new(),
             graphs: Vec::new(),
+            away: BTreeSet::new(),
             summarized_at: 0,
         };
         for (key, value) in state {
@@ -189,7 +215,9 @@ impl Object {
                 return Err((key_of(at), format!("it begins with record {at}, and record {records} is missing")));
             }
             records += batch.len() as u64;
-            self.letters.extend(message);
+            let answered = batch.iter().find(|(_, kind)| matches!(kind, EventKind::Answered { .. }));
+            let answered = answered.map(|(question, _)| (question.clone(), records));
+            self.letters.extend(message.map(|message| (message, answered)));
             let batch: Vec<Record> = batch.into_iter().map(|(path, kind)| Record::new(path, kind)).collect();
             self.add(Append::new(created.key, at, from_millis(time), batch));
         }
@@ -226,12 +254,40 @@ impl Object {
         if is_written { Ok(None) } else { serde_json::to_vec(header).map(Some) }
     }
 
-    /// Whether a message is recorded, by the invocation of its handler.
-    pub(crate) fn has_letter(&self, letter: &str) -> bool {
-        self.letters.contains(letter)
+    /// What became of a message that is recorded, by the invocation of its handler.
+    pub(crate) fn verdict_of(&self, letter: &str) -> Option<Verdict> {
+        let Some((question, behind)) = self.letters.get(letter)? else { return Some(Ok(())) };
+        let behind = self.run.read(self.header.as_ref()?.key, *behind, usize::MAX).now_or_never()?.ok()?;
+        // Its node has looked at it if its type was not known where it was recorded.
+        let judged = behind.into_iter().map(|stored| stored.record).find(|record| record.path == *question);
+        Some(match judged.map(|record| record.kind) {
+            Some(EventKind::AnswerRejected { field, message }) => {
+                Err((422, AnswerError::Invalid { question: question.clone(), field, message }.to_string()))
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// Whether an executor has a node of a pool, so that the run may be `Sleeping` and nothing here would wake it.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        !self.away.is_empty()
+    }
+
+    /// Notes which nodes are elsewhere. One that is stopped with what is around it is taken for one that still is.
+    fn note_away(&mut self, record: &Record) {
+        match &record.kind {
+            EventKind::Note { name, payload } if name == "pool" && payload.get("task").is_some() => {
+                self.away.insert(record.path.clone());
+            }
+            kind if kind.name().starts_with("node_") => {
+                self.away.remove(&record.path);
+            }
+            _ => {}
+        }
     }
 
     fn add(&mut self, batch: Append) -> bool {
+        batch.records.iter().for_each(|record| self.note_away(record));
         // It is ready at once.
         let appended = self.run.append(batch).now_or_never();
         self.header = self.run.header(&self.id).now_or_never().and_then(Result::ok).flatten();

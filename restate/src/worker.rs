@@ -159,7 +159,7 @@ impl Worker {
                     return text(404, format!("`{service}` is not registered in this worker"));
                 };
                 let (workflow, handler) = (workflow.to_owned(), (*handler).to_owned());
-                let replay = if drives(&handler).is_some() { Replay::Nothing } else { Replay::Commands };
+                let replay = replay_of(&handler);
                 let vm = match CoreVM::new(parts.headers, options(replay)) {
                     Ok(vm) => vm,
                     Err(error) => return text(415, error.to_string()),
@@ -224,6 +224,11 @@ fn drives(handler: &str) -> Option<Purpose> {
     }
 }
 
+/// What is only read is read anew by each attempt: it may have changed while it was read.
+fn replay_of(handler: &str) -> Replay {
+    if drives(handler).is_some() || matches!(handler, "status" | "events") { Replay::Nothing } else { Replay::Commands }
+}
+
 /// Whether no connection will come any more.
 fn is_of_the_listener(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
@@ -274,7 +279,8 @@ impl WorkerBuilder {
         self
     }
 
-    /// All other settings of an engine: versions, mocks, what is around attempts. Its store is ignored.
+    /// All other settings of an engine: versions, mocks, what is around attempts. Its store is ignored. A run stays in the memory of its
+    /// worker while an [executor](EngineBuilder::executor) has one of its nodes.
     ///
     /// ```
     /// # use graphweft::prelude::*;

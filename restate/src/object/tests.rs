@@ -6,7 +6,7 @@ use graphweft::EventKind;
 use graphweft::store::{Append, NewRun, Record, RunKey, RunStatus, Store};
 use serde_json::json;
 
-use super::{Changes, Object, from_millis};
+use super::{Changes, Driver, Object, from_millis};
 
 fn keep(state: &mut Vec<(String, Bytes)>, changes: Changes) {
     for (key, value) in changes {
@@ -91,9 +91,50 @@ fn an_object_is_read_after_a_crash_between_any_two_values_of_an_append() {
         let is_there = written >= 2;
         let status = if is_there { RunStatus::Running } else { RunStatus::Waiting };
         assert_eq!((header.records, header.status), (3 + u64::from(is_there), status), "{written} written");
-        assert_eq!(read.has_letter("inv_1"), is_there);
+        assert_eq!(read.verdict_of("inv_1"), is_there.then_some(Ok(())));
         assert_eq!(read.missing_index().unwrap().is_some(), written == 2);
     }
+}
+
+#[test]
+fn an_answer_that_its_node_has_rejected_is_known_as_refused() {
+    let (mut object, mut state) = waiting();
+    let mut add = |at, kind, message| {
+        let append = Append::new(RunKey::new(1), at, SystemTime::now(), vec![Record::new("pay/review/approve", kind)]);
+        keep(&mut state, object.append(&append, message).unwrap().unwrap());
+        assert!(object.appended(append));
+    };
+    let answered = || serde_json::from_value(json!({ "type": "answered", "answer": "perhaps", "unchecked": true }));
+    add(3, EventKind::Message { text: "as a signal is recorded".into() }, Some("inv_0"));
+    add(4, answered().unwrap(), Some("inv_1"));
+    let rejected = EventKind::AnswerRejected { field: ".".into(), message: "it is no bool".into() };
+    add(5, rejected, None);
+    add(6, answered().unwrap(), Some("inv_2"));
+    add(7, EventKind::AnswerAccepted, None);
+    let read = Object::read("order-7", state).unwrap();
+    let refused = read.verdict_of("inv_1").unwrap().unwrap_err();
+    assert_eq!(refused.0, 422);
+    assert!(refused.1.contains("it is no bool"), "{refused:?}");
+    assert_eq!(read.verdict_of("inv_2"), Some(Ok(())));
+    assert_eq!(read.verdict_of("inv_0"), Some(Ok(())));
+    assert_eq!(read.verdict_of("inv_3"), None);
+}
+
+#[test]
+fn all_refusals_of_a_mailbox_are_known_until_the_next_but_one_is_opened() {
+    let mut driver = Driver::new("inv_1", 0);
+    let letters: Vec<String> = (0..100).map(|number| format!("inv_{number}")).collect();
+    driver.refused.extend(letters.iter().map(|letter| (letter.clone(), (409, "it is answered".to_owned()))));
+    let known = |driver: &Driver| {
+        let read: Driver = serde_json::from_value(json!(driver)).unwrap();
+        letters.iter().filter(|letter| read.refusal_of(letter).is_some()).count()
+    };
+    let mut after = vec![known(&driver)];
+    for _ in 0..2 {
+        driver.open_mailbox();
+        after.push(known(&driver));
+    }
+    assert_eq!(after, [100, 100, 0]);
 }
 
 #[test]

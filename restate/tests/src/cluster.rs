@@ -130,9 +130,16 @@ impl Cluster {
     /// # Panics
     /// If the server does not answer.
     pub async fn query(&self, sql: &str) -> String {
-        let body = format!("{{\"query\":\"{sql}\"}}");
+        self.ask_admin("/query", &format!("{{\"query\":\"{sql}\"}}")).await
+    }
+
+    /// What the administration of the first server says to a request with JSON.
+    ///
+    /// # Panics
+    /// If the server does not answer.
+    pub async fn ask_admin(&self, path: &str, body: &str) -> String {
         let request = format!(
-            "POST /query HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept: application/json\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );

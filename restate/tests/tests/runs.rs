@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use graphweft::Workflow;
+use futures::future::BoxFuture;
 use graphweft::prelude::*;
+use graphweft::{Executor, NodeResult, NodeTask, ProgressSender, Workflow};
 use graphweft_restate::{Admin, Client, ClientError, ListRuns, RunHandle, Worker, WorkerBuilder};
 use graphweft_restate_tests::cluster::{Cluster, Shape, until};
 use graphweft_restate_tests::judge::Judge;
@@ -187,6 +188,31 @@ async fn a_run_that_sleeps_is_suspended_and_woken_by_the_server() {
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(2));
 }
 
+#[node]
+async fn sleep_and_ask(ctx: &Context) -> bool {
+    ctx.sleep(Duration::from_secs(1)).await;
+    ctx.ask("approve", "Ship it?").await
+}
+workflow! {
+    /// Sleeps, and then waits for a person.
+    pub late(()) -> bool { START => sleep_and_ask; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_timer_the_server_fires_early_is_not_suspended_and_resumed_again_and_again() {
+    // The server is ahead of this worker.
+    let clock = || SystemTime::now() - Duration::from_millis(700);
+    let worker = Worker::builder().register::<late>().resident(Duration::ZERO).configure(|engine| engine.clock(clock));
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<late>((), "late").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "suspended").await;
+    let journal = cluster.query("select entry_type from sys_journal").await;
+    assert_eq!(journal.matches("Command: Sleep").count(), 1, "{journal}");
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(true));
+}
+
 const PAID: Signal<u32> = Signal::new("paid");
 
 #[node]
@@ -253,6 +279,106 @@ async fn a_failed_run_is_found_retried_and_forgotten() {
     run.forget().await.unwrap();
     assert!(admin.list(ListRuns::of("book")).await.unwrap().is_empty());
     assert_eq!(run.status().await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_that_one_program_has_refused_is_made_by_the_next() {
+    let bank = Arc::new(Bank { is_up: AtomicBool::new(false), reserved: AtomicU32::new(0) });
+    let (_cluster, here, client) = with(Worker::builder().register::<book>().resource(Arc::clone(&bank))).await;
+    let run = client.start::<book>(12, "seat-12").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Failed(_)));
+
+    let port = here.stop().await;
+    let here = Here::serve_at(Worker::builder().register::<book>(), port).await;
+    for _ in 0..2 {
+        assert_eq!(status_of(run.retry().await), 409);
+    }
+    let port = here.stop().await;
+    bank.is_up.store(true, Ordering::SeqCst);
+    let _here = Here::serve_at(Worker::builder().register::<book>().resource(bank), port).await;
+    run.retry().await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("seat 12 is paid".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_the_id_and_the_length_of_one_before_is_not_forgotten_for_it() {
+    let worker = Worker::builder().register::<naps>().retention(Duration::from_secs(3));
+    let (cluster, _here, client) = with(worker).await;
+    let ended = async || {
+        let run = client.start::<naps>(1, "nap").await.unwrap();
+        run.outcome().await.unwrap();
+        run
+    };
+    let first = ended().await.status().await.unwrap().unwrap();
+    client.run::<naps>("nap").forget().await.unwrap();
+    let run = ended().await;
+    assert_eq!(run.status().await.unwrap().unwrap().records, first.records);
+    let planned = async || {
+        let sql = "select id from sys_invocation where target_handler_name = 'forget' and status = 'scheduled'";
+        cluster.query(sql).await.matches("inv_").count()
+    };
+    until("the first is to be forgotten", || async { planned().await < 2 }).await;
+    let is_there = run.status().await.unwrap().is_some();
+    assert!(is_there || planned().await == 0);
+}
+
+/// Changes what the object of a run holds, which Restate does when nothing drives it.
+async fn set_state<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>, state: serde_json::Value) {
+    let body = serde_json::json!({ "object_key": run.id(), "new_state": state });
+    let set = cluster.ask_admin(&format!("/services/graphweft.{}/state", W::NAME), &body.to_string()).await;
+    assert!(set.starts_with("HTTP/1.1 202"), "{set}");
+}
+
+/// What the objects hold: each value as the numbers of its bytes, which `set_state` takes.
+async fn state_of(cluster: &Cluster) -> serde_json::Map<String, serde_json::Value> {
+    let response = cluster.query("select key, value from state").await;
+    let (_, body) = response.split_once("\r\n\r\n").expect("it has a body");
+    // Each chunk follows its size.
+    let body: String = body.split("\r\n").skip(1).step_by(2).collect();
+    let rows: serde_json::Value = serde_json::from_str(&body).expect("it is JSON");
+    let pairs = rows["rows"].as_array().expect("there are rows").iter().map(|row| {
+        let (key, hex) = (row["key"].as_str().expect("a text"), row["value"].as_str().expect("a text"));
+        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("it is hexadecimal");
+        (key.to_owned(), (0..hex.len()).step_by(2).map(byte).collect::<Vec<u8>>().into())
+    });
+    pairs.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_run_that_is_forgotten_gets_an_error() {
+    let (cluster, _here, client) = with(Worker::builder().register::<collects>().resident(Duration::ZERO)).await;
+    let run = client.start::<collects>(1, "order").await.unwrap();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    let waits = tokio::spawn({
+        let run = run.clone();
+        async move { run.outcome().await }
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    cluster.end_invocation(run.id(), "kill").await;
+    set_state(&cluster, &run, serde_json::json!({})).await;
+    let outcome = tokio::time::timeout(Duration::from_secs(30), waits).await.expect("it does not wait for ever");
+    assert_eq!(status_of(outcome.unwrap()), 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_were_read_while_the_run_changed_are_read_again() {
+    let (cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
+    let run = client.start::<naps>(1, "nap").await.unwrap();
+    run.outcome().await.unwrap();
+    let state = state_of(&cluster).await;
+    // As if some of it had been read before a change, and the rest behind it.
+    let mut torn = state.clone();
+    torn.remove("r/0000000001").expect("it is recorded");
+    set_state(&cluster, &run, torn.into()).await;
+    let change = async {
+        let sql = "select status from sys_invocation where target_handler_name = 'events'";
+        until("it was attempted", || async { cluster.query(sql).await.contains("backing-off") }).await;
+        set_state(&cluster, &run, state.into()).await;
+    };
+    // One request: the client makes another one in the end.
+    let events = async { tokio::join!(cluster.post("/graphweft.naps/nap/events", "0"), change).0 };
+    let events = tokio::time::timeout(Duration::from_secs(30), events).await.expect("it is read");
+    assert!(events.contains("run_completed"), "{events}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -418,6 +544,38 @@ async fn a_run_that_has_got_a_message_and_waits_again_is_not_resumed_for_it_once
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(1111));
 }
 
+#[node]
+async fn step_and_gather(steps: u32, ctx: &Context) -> u32 {
+    for step in 0..steps {
+        let stepped = ctx.step("count", || async { Ok::<u32, String>(1) }).key(step).await;
+        stepped.expect("it has no error");
+    }
+    ctx.wait(MORE).await + ctx.wait(MORE).await + ctx.wait(MORE).await
+}
+workflow! {
+    /// As many steps as the input says, and then waits for three numbers.
+    pub steps_and_gathers(u32) -> u32 { START => step_and_gather; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_journal_of_a_run_does_not_grow_by_its_records_when_it_is_resumed() {
+    let worker = Worker::builder().register::<steps_and_gathers>().resident(Duration::ZERO);
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<steps_and_gathers>(100, "steps").await.unwrap();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    let entries = async || cluster.query("select entry_type from sys_journal").await.matches("entry_type").count();
+    let before = entries().await;
+    for (id, n) in [("a", 10), ("b", 100)] {
+        run.signal(MORE, id, n).await.unwrap();
+        until_invocation_is(&cluster, &run, "suspended").await;
+    }
+    assert!(run.status().await.unwrap().unwrap().records > 100);
+    let grown = entries().await - before;
+    assert!(grown < 100, "{grown} entries");
+    run.signal(MORE, "c", 1000).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(1110));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_is_free_when_its_run_is_forgotten_and_another_input_is_refused_before() {
     let (_cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
@@ -495,6 +653,126 @@ async fn a_run_that_cannot_begin_is_cancelled_and_may_be_started_again() {
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(4));
 }
 
+#[node(pool = "gpu")]
+async fn embed(n: u32) -> u32 {
+    n + 1
+}
+workflow! {
+    /// Has a node of a pool.
+    pub embeds(u32) -> u32 { START => embed; }
+}
+
+/// Says that it has a task, and executes it when it may.
+struct Elsewhere(Engine, Arc<Opens>);
+
+impl Executor for Elsewhere {
+    fn execute(&self, task: NodeTask, progress: ProgressSender) -> BoxFuture<'static, Result<NodeResult, Fault>> {
+        let (worker, opens) = (self.0.clone(), Arc::clone(&self.1));
+        progress.accepted();
+        Box::pin(async move {
+            opens.0.notified().await;
+            worker.execute(task).await.map_err(|error| Fault::Context { message: error.to_string() })
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_for_a_pool_stays_in_memory_and_asks_again_after_a_crash() {
+    let worker = || {
+        let opens = Arc::new(Opens(tokio::sync::Notify::new()));
+        let pool = Elsewhere(Engine::builder().register::<embeds>().build().unwrap(), Arc::clone(&opens));
+        let worker = Worker::builder().register::<embeds>().resident(Duration::ZERO);
+        (opens, worker.configure(|engine| engine.executor(pool)))
+    };
+    let (cluster, here, client) = with(worker().1).await;
+    let run = client.start::<embeds>(1, "embed").await.unwrap();
+    let sleeps = || async { run.status().await.unwrap().is_some_and(|now| now.status == RunStatus::Sleeping) };
+    until("it waits for the pool", sleeps).await;
+
+    let (port, (opens, worker)) = (here.stop().await, worker());
+    let _here = Here::serve_at(worker, port).await;
+    let resumed = || async {
+        let events = run.events_from(0).await.unwrap();
+        events.iter().any(|event| event.kind.name() == "run_resumed") && sleeps().await
+    };
+    until("another worker waits for it", resumed).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    until_invocation_is(&cluster, &run, "running").await;
+    opens.0.notify_one();
+    let outcome = tokio::time::timeout(Duration::from_secs(30), run.outcome()).await.expect("it has its result");
+    assert_eq!(outcome.unwrap(), Outcome::Completed(2));
+}
+
+#[node]
+async fn ask_beside(#[resource] opens: &Arc<Opens>, ctx: &Context) -> bool {
+    let (approved, ()) = tokio::join!(ctx.ask("approve", "Ship it?"), opens.0.notified());
+    approved
+}
+workflow! {
+    /// Waits for a person and for something that only this process knows of.
+    pub beside(()) -> bool { START => ask_beside; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_leave_the_memory_when_it_begins_to_wait_leaves_it_later() {
+    let opens = Arc::new(Opens(tokio::sync::Notify::new()));
+    let worker = Worker::builder().register::<beside>().resource(Arc::clone(&opens)).resident(Duration::ZERO);
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<beside>((), "beside").await.unwrap();
+    questions(&run).await;
+    until_invocation_is(&cluster, &run, "running").await;
+    opens.0.notify_one();
+    until_invocation_is(&cluster, &run, "suspended").await;
+    opens.0.notify_one();
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(true));
+}
+
+struct Opens(tokio::sync::Notify);
+
+#[node]
+async fn holds(n: u32, #[resource] opens: &Arc<Opens>) -> u32 {
+    opens.0.notified().await;
+    n + 1
+}
+workflow! {
+    /// Is under way until its resource says so.
+    pub holding(u32) -> u32 { START => holds; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_the_program_cannot_resume_does_not_grow_by_the_attempts_at_it() {
+    let opens = Arc::new(Opens(tokio::sync::Notify::new()));
+    let worker = Worker::builder().register::<holding>().resource(Arc::clone(&opens));
+    let (cluster, here, client) = with(worker).await;
+    let run = client.start::<holding>(1, "held").await.unwrap();
+    let records = || async { run.status().await.unwrap().map_or(0, |progress| progress.records) };
+    let is_under_way = || async {
+        records().await > 0 && run.events_from(0).await.unwrap().iter().any(|event| event.kind.name() == "node_started")
+    };
+    until("its node has started", is_under_way).await;
+
+    let port = here.stop().await;
+    let here = Here::serve_at(Worker::builder().register::<holding>(), port).await;
+    let sql = "select last_start_at, last_failure from sys_invocation where target_handler_name = 'run'";
+    let attempts = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    let before = records().await;
+    until("it was attempted four times", || async {
+        let answer = cluster.query(sql).await;
+        let attempt = answer.split_once("last_start_at").map(|(_, rest)| rest.chars().take(32).collect::<String>());
+        let mut attempts = attempts.lock().unwrap();
+        attempts.extend(attempt.filter(|_| answer.contains("Opens")));
+        attempts.len() >= 4
+    })
+    .await;
+    assert_eq!(records().await, before);
+
+    let port = here.stop().await;
+    opens.0.notify_one();
+    let _here = Here::serve_at(Worker::builder().register::<holding>().resource(opens), port).await;
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(2));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invocation_that_is_cancelled_in_restate_cancels_its_run() {
     let (cluster, _here, client) = with(Worker::builder().register::<publish>().resident(Duration::ZERO)).await;
@@ -543,6 +821,15 @@ async fn a_request_that_is_made_again_is_one_answer_and_not_one_to_the_next_ques
     assert_eq!(status_of(run.answer(&first, 2).await), 409);
     run.answer(&questions(&run).await[0].id, 2).await.unwrap();
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed((1, 2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_started_without_a_body_has_the_input_null() {
+    let (cluster, _here, client) = with(Worker::builder().register::<asks_twice>()).await;
+    let started = cluster.post("/graphweft.asks_twice/twice/run/send", "").await;
+    assert!(started.starts_with("HTTP/1.1 202"), "{started}");
+    questions(&client.run::<asks_twice>("twice")).await;
+    client.start::<asks_twice>((), "twice").await.unwrap();
 }
 
 #[node]
