@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
@@ -210,4 +211,34 @@ async fn killed_workers_lose_nothing_and_nothing_that_has_a_result_is_executed_a
         worker.kill().unwrap();
         worker.wait().unwrap();
     }
+}
+
+/// Has its thread until it is released, whatever its time limit says.
+#[node(pool = "gpu", blocking, timeout = "50ms")]
+fn grind(n: u64, ctx: &PoolContext) -> u64 {
+    ctx.progress(n);
+    while !RELEASED.load(Ordering::Acquire) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ctx.progress(n);
+    n
+}
+
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
+workflow! { mill(u64) -> u64 { START => grind => END; } }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_limit_of_a_body_that_blocks_is_reported_while_it_blocks() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = Engine::builder().executor(store.executor()).store(store.clone()).register::<mill>().build().unwrap();
+    engine.recover().await.unwrap();
+    let works = Engine::builder().register::<mill>().build().unwrap();
+    let _worker = store.worker(works).pool("gpu").start().await.unwrap();
+    let run = engine.start::<mill>(1).await.unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await;
+    // The runtime of this test ends with its threads.
+    RELEASED.store(true, Ordering::Release);
+    let Ok(Err(RunError::Failed(failure))) = result else { panic!("it has a time limit: {result:?}") };
+    assert_eq!(failure.cause.fault, Some(Fault::Timeout { after: Duration::from_millis(50) }));
 }
