@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use graphweft::store::StoreError;
 use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use super::listener::{DONE, LOOK, Listener, read_progress};
-use super::tasks::{self, Found, Taken};
+use super::tasks::{self, Found, MOST_BYTES, NewTask, Taken};
 use crate::connections::Connections;
 
 /// Has attempts at nodes of pools executed by the [workers](crate::PostgresWorker) of a database, from
@@ -46,12 +47,12 @@ struct Inner {
     asked: Notify,
 }
 
+/// The run and the id of a task.
+type Key = (String, String);
+
 #[derive(Default)]
 struct Waiting {
-    /// By run and task.
-    tasks: HashMap<(String, String), Waiter>,
-    /// Those that are not in the table yet.
-    new: Vec<NodeTask>,
+    tasks: HashMap<Key, Waiter>,
     /// Those whose results the runs have, which is not in the table yet.
     taken: Vec<Taken>,
     /// Whether a task looks after them.
@@ -59,8 +60,11 @@ struct Waiting {
 }
 
 struct Waiter {
+    task: Arc<NodeTask>,
+    /// Whether it was added to the table.
+    is_added: bool,
     /// With the number of records that its run had before.
-    result: oneshot::Sender<(NodeResult, i64)>,
+    result: oneshot::Sender<Result<(NodeResult, i64), Fault>>,
     progress: ProgressSender,
     since: Instant,
 }
@@ -78,21 +82,75 @@ impl Inner {
     }
 
     /// Adds what is new, and passes the results on that there are.
-    async fn look(&self) -> Result<(), graphweft::store::StoreError> {
-        let began = Instant::now();
-        let (new, runs, ids) = {
-            let mut waiting = self.waiting();
-            waiting.tasks.retain(|_, waiter| !waiter.result.is_closed());
-            let keys: (Vec<String>, Vec<String>) = waiting.tasks.keys().cloned().unzip();
-            (std::mem::take(&mut waiting.new), keys.0, keys.1)
-        };
-        let new = &new;
-        if !new.is_empty()
-            && let Err(error) = self.connections.with(|client| async move { tasks::add(&client, new).await }).await
-        {
-            self.waiting().new.extend(new.iter().cloned());
-            return Err(error);
+    async fn look(&self) -> Result<(), StoreError> {
+        self.waiting().tasks.retain(|_, waiter| !waiter.result.is_closed());
+        let added = self.add().await;
+        self.pass_on().await.and(added)
+    }
+
+    /// Adds the tasks that are not in the table yet, the oldest first.
+    async fn add(&self) -> Result<(), StoreError> {
+        let new = |waiter: &Waiter| (!waiter.is_added).then(|| (waiter.since, Arc::clone(&waiter.task)));
+        let mut new: Vec<(Instant, Arc<NodeTask>)> = self.waiting().tasks.values().filter_map(new).collect();
+        new.sort_by_key(|(since, _)| *since);
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        for (_, task) in &new {
+            let row = match NewTask::of(task) {
+                Ok(row) => row,
+                Err(why) => {
+                    self.refuse(task, &why);
+                    continue;
+                }
+            };
+            if !rows.is_empty() && bytes + row.bytes() > MOST_BYTES {
+                self.add_rows(&std::mem::take(&mut rows)).await?;
+                bytes = 0;
+            }
+            bytes += row.bytes();
+            rows.push(row);
         }
+        self.add_rows(&rows).await
+    }
+
+    /// Adds these tasks. If the server does not take one of them, the others are added all the same.
+    async fn add_rows(&self, rows: &[NewTask<'_>]) -> Result<(), StoreError> {
+        let add = async |rows: &[NewTask<'_>]| {
+            let refused = self.connections.with(|client| async move { tasks::add(&client, rows).await }).await?;
+            if refused.is_none() {
+                let mut waiting = self.waiting();
+                for row in rows {
+                    if let Some(waiter) = waiting.tasks.get_mut(&key_of(row.task)) {
+                        waiter.is_added = true;
+                    }
+                }
+            }
+            Ok(refused)
+        };
+        if rows.is_empty() || add(rows).await?.is_none() {
+            return Ok(());
+        }
+        for row in rows {
+            if let Some(why) = add(std::slice::from_ref(row)).await? {
+                self.refuse(row.task, &why);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, task: &NodeTask, why: &str) {
+        let message = format!(
+            "`{}` cannot be given to pool `{}`: {why}; pass the large part of its input by reference, or store it elsewhere",
+            task.path, task.pool
+        );
+        if let Some(waiter) = self.waiting().tasks.remove(&key_of(task)) {
+            drop(waiter.result.send(Err(Fault::Context { message })));
+        }
+    }
+
+    /// Passes the results on that there are.
+    async fn pass_on(&self) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let (runs, ids): (Vec<String>, Vec<String>) = self.waiting().tasks.keys().cloned().unzip();
         if runs.is_empty() {
             return Ok(());
         }
@@ -106,10 +164,10 @@ impl Inner {
                 NodeResult::of_fault(Fault::Context { message })
             });
             // Its run may have left this process.
-            drop(waiter.result.send((result, records)));
+            drop(waiter.result.send(Ok((result, records))));
         }
         // Of these a later result is in the table, and has the run resumed: see `claim`.
-        let has_waited = |waiter: &&Waiter| began.duration_since(waiter.since) >= LOOK;
+        let has_waited = |waiter: &&Waiter| waiter.is_added && began.duration_since(waiter.since) >= LOOK;
         let waiting: Vec<ProgressSender> =
             self.waiting().tasks.values().filter(has_waited).map(|waiter| waiter.progress.clone()).collect();
         waiting.iter().for_each(ProgressSender::accepted);
@@ -117,7 +175,7 @@ impl Inner {
     }
 
     /// Notes which results their runs have.
-    async fn note_taken(&self) -> Result<(), graphweft::store::StoreError> {
+    async fn note_taken(&self) -> Result<(), StoreError> {
         let taken = std::mem::take(&mut self.waiting().taken);
         if taken.is_empty() {
             return Ok(());
@@ -141,6 +199,10 @@ impl Inner {
     }
 }
 
+fn key_of(task: &NodeTask) -> Key {
+    (task.run_id.clone(), task.id.clone())
+}
+
 /// Ends with the executor, or when nothing waits any more.
 async fn look_after(inner: Weak<Inner>) {
     let Some(mut listener) = inner.upgrade().map(|strong| {
@@ -159,10 +221,8 @@ async fn look_after(inner: Weak<Inner>) {
     let mut looked_after = std::time::Instant::now();
     loop {
         let Some(inner) = inner.upgrade() else { return };
-        let looked = match inner.look().await {
-            Ok(()) => inner.note_taken().await,
-            error => error,
-        };
+        let looked = inner.look().await;
+        let looked = inner.note_taken().await.and(looked);
         if let Err(error) = looked {
             tracing::warn!(%error, "the tasks of pools cannot be looked at");
             tokio::time::sleep(LOOK).await;
@@ -182,7 +242,7 @@ async fn look_after(inner: Weak<Inner>) {
         }
         {
             let mut waiting = inner.waiting();
-            if waiting.tasks.is_empty() && waiting.new.is_empty() && waiting.taken.is_empty() {
+            if waiting.tasks.is_empty() && waiting.taken.is_empty() {
                 waiting.is_looked_after = false;
                 return;
             }
@@ -204,9 +264,9 @@ impl Executor for PostgresExecutor {
         };
         let begins = {
             let mut waiting = self.0.waiting();
-            let waiter = Waiter { result, progress, since: Instant::now() };
-            waiting.tasks.insert((task.run_id.clone(), task.id.clone()), waiter);
-            waiting.new.push(task);
+            let task = Arc::new(task);
+            let waiter = Waiter { task, is_added: false, result, progress, since: Instant::now() };
+            waiting.tasks.insert((run.clone(), id.clone()), waiter);
             !std::mem::replace(&mut waiting.is_looked_after, true)
         };
         if begins {
@@ -216,9 +276,9 @@ impl Executor for PostgresExecutor {
         // The executor lives as long as something waits for it.
         let inner = Arc::clone(&self.0);
         async move {
-            let Ok((result, records)) = waits.await else {
-                return Err(Fault::Context { message: "the same task was asked for again".to_owned() });
-            };
+            let waited = waits.await;
+            let again = |_| Fault::Context { message: "the same task was asked for again".to_owned() };
+            let (result, records) = waited.map_err(again)??;
             // From here on the run does not leave the memory before it has recorded the result.
             inner.waiting().taken.push(Taken { run, task: id, records });
             Ok(result)

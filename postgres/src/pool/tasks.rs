@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::listener::{CANCELLED, DONE, FREE};
 use crate::numbers::to_integer;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, chain};
 
 /// The statuses of runs that have not ended.
 const OPEN: &str = "('running', 'waiting', 'sleeping')";
@@ -30,8 +30,36 @@ pub(super) struct Taken {
     pub(super) records: i64,
 }
 
-/// Adds tasks that are not there.
-pub(super) async fn add(client: &Object, tasks: &[NodeTask]) -> Result<(), Trouble> {
+/// How many bytes of tasks go into one statement, unless a single one has more.
+pub(super) const MOST_BYTES: usize = 8 << 20;
+
+/// How many bytes a task may have: a value in PostgreSQL has less than a gigabyte, and the server ends a connection that sends more.
+const LARGEST: usize = 1_000_000_000;
+
+/// A task as it is added.
+pub(super) struct NewTask<'t> {
+    pub(super) task: &'t NodeTask,
+    body: String,
+}
+
+impl<'t> NewTask<'t> {
+    /// # Errors
+    /// Why it cannot be added.
+    pub(super) fn of(task: &'t NodeTask) -> Result<Self, String> {
+        let body = serde_json::to_string(task).map_err(|error| error.to_string())?;
+        if body.len() > LARGEST {
+            return Err(format!("it has {} bytes, and a task in PostgreSQL at most {LARGEST}", body.len()));
+        }
+        Ok(NewTask { task, body })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.body.len()
+    }
+}
+
+/// Adds tasks that are not there. Returns why the server does not take one of them, if that is so: then none is added.
+pub(super) async fn add(client: &Object, tasks: &[NewTask<'_>]) -> Result<Option<String>, Trouble> {
     let insert = client
         .prepare_cached(
             "with added as (
@@ -42,13 +70,20 @@ pub(super) async fn add(client: &Object, tasks: &[NodeTask]) -> Result<(), Troub
              select tell_pools($6) from added limit 1",
         )
         .await?;
-    let runs: Vec<&str> = tasks.iter().map(|task| &*task.run_id).collect();
-    let ids: Vec<&str> = tasks.iter().map(|task| &*task.id).collect();
-    let pools: Vec<&str> = tasks.iter().map(|task| &*task.pool).collect();
-    let once: Vec<bool> = tasks.iter().map(|task| task.at_most_once).collect();
-    let bodies: Vec<String> = tasks.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-    client.query(&insert, &[&runs, &ids, &pools, &once, &bodies, &FREE]).await?;
-    Ok(())
+    let runs: Vec<&str> = tasks.iter().map(|new| &*new.task.run_id).collect();
+    let ids: Vec<&str> = tasks.iter().map(|new| &*new.task.id).collect();
+    let pools: Vec<&str> = tasks.iter().map(|new| &*new.task.pool).collect();
+    let once: Vec<bool> = tasks.iter().map(|new| new.task.at_most_once).collect();
+    let bodies: Vec<&str> = tasks.iter().map(|new| &*new.body).collect();
+    match client.query(&insert, &[&runs, &ids, &pools, &once, &bodies, &FREE]).await {
+        Err(error) if is_of_values(&error) => Ok(Some(chain(&error))),
+        added => Ok(added.map(|_| None)?),
+    }
+}
+
+/// Whether it is the values that the server does not take, which is so again: data exceptions, constraints and limits of the server.
+fn is_of_values(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)))
 }
 
 /// The results of these tasks that there are, each with the number of records that its run had.

@@ -242,3 +242,40 @@ async fn the_time_limit_of_a_body_that_blocks_is_reported_while_it_blocks() {
     let Ok(Err(RunError::Failed(failure))) = result else { panic!("it has a time limit: {result:?}") };
     assert_eq!(failure.cause.fault, Some(Fault::Timeout { after: Duration::from_millis(50) }));
 }
+
+#[node(pool = "gpu")]
+async fn measure(text: String) -> usize {
+    text.len()
+}
+
+workflow! { lengths(Vec<String>) -> Vec<usize> { START => [measure] => END; } }
+
+/// The server takes no task with more than 3 MB, and no statement with more than 10 MB of them.
+const LIMITS: &str = "
+    alter table node_tasks add constraint is_small check (length(body) < 3000000);
+    create function are_few() returns trigger language plpgsql as $$ begin
+        if (select sum(length(body)) from added) > 10000000 then raise 'too much in one statement'; end if;
+        return null;
+    end $$;
+    create trigger are_few after insert on node_tasks referencing new table as added for each statement execute function are_few()";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_the_server_does_not_take_fails_alone_and_large_ones_come_one_after_another() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    client(&schema).await.batch_execute(LIMITS).await.unwrap();
+    let engine = || Engine::builder().register::<lengths>();
+    let worker = store.worker(engine().build().unwrap()).pool("gpu").start().await.unwrap();
+    let engine = engine().executor(store.executor()).store(store.clone()).build().unwrap();
+    engine.recover().await.unwrap();
+    let megabytes = |megabytes: usize| "x".repeat(megabytes * 1_000_000);
+    let large = engine.start::<lengths>(vec!["a".to_owned(), megabytes(4)]).await.unwrap();
+    let many = engine.start::<lengths>(vec![megabytes(2); 8]).await.unwrap();
+    let of_many = tokio::time::timeout(Duration::from_secs(60), many.result()).await.expect("they are executed");
+    assert_eq!(of_many.unwrap(), [2_000_000; 8]);
+    let Err(RunError::Failed(failure)) = large.result().await else { panic!("it is too large") };
+    assert_eq!(failure.path, "lengths/measure[1]");
+    let text = failure.cause.to_string();
+    assert!(text.contains("cannot be given to pool `gpu`: ERROR") && text.contains("is_small"), "{text}");
+    worker.drain().await;
+}
