@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use super::listener::{DONE, LOOK, Listener, read_progress};
-use super::tasks::{self, Found, MOST_BYTES, NewTask, Taken};
+use super::tasks::{self, Found, MOST_BYTES, NewTask, Taken, What};
 use crate::connections::Connections;
 
 /// Has attempts at nodes of pools executed by the [workers](crate::PostgresWorker) of a database, from
@@ -147,7 +147,8 @@ impl Inner {
         }
     }
 
-    /// Passes the results on that there are.
+    /// Passes the results on that there are. What has no row, or one that is cancelled, is added again: an engine that has lost the run
+    /// had cancelled it.
     async fn pass_on(&self) -> Result<(), StoreError> {
         let began = Instant::now();
         let (runs, ids): (Vec<String>, Vec<String>) = self.waiting().tasks.keys().cloned().unzip();
@@ -155,16 +156,27 @@ impl Inner {
             return Ok(());
         }
         let of = (&*runs, &*ids);
-        let results = self.connections.with(|client| async move { tasks::results(&client, of).await }).await?;
-        for Found { run, task, result, records } in results {
-            let Some(waiter) = self.waiting().tasks.remove(&(run, task)) else { continue };
-            let result = serde_json::from_str(&result).unwrap_or_else(|error| {
-                let message =
-                    format!("the result of a worker cannot be read: {error}; let its version be that of this engine");
-                NodeResult::of_fault(Fault::Context { message })
-            });
+        let found = self.connections.with(|client| async move { tasks::look(&client, of).await }).await?;
+        for Found { run, task, what } in found {
+            let key = (run, task);
+            let result = match what {
+                What::Result(result, records) => Ok((read(&result), records)),
+                What::NoRun => Err(Fault::Context { message: NO_RUN.to_owned() }),
+                What::NoTask => {
+                    let mut waiting = self.waiting();
+                    let Some(waiter) = waiting.tasks.get_mut(&key).filter(|waiter| waiter.is_added) else { continue };
+                    // It may have begun.
+                    if waiter.task.at_most_once {
+                        Err(Fault::Interrupted)
+                    } else {
+                        waiter.is_added = false;
+                        continue;
+                    }
+                }
+            };
+            let Some(waiter) = self.waiting().tasks.remove(&key) else { continue };
             // Its run may have left this process.
-            drop(waiter.result.send(Ok((result, records))));
+            drop(waiter.result.send(result));
         }
         // Of these a later result is in the table, and has the run resumed: see `claim`.
         let has_waited = |waiter: &&Waiter| waiter.is_added && began.duration_since(waiter.since) >= LOOK;
@@ -197,6 +209,16 @@ impl Inner {
             progress.send(data);
         }
     }
+}
+
+const NO_RUN: &str = "its run is not in the database of its executor, so no worker would be asked; give the engine the store of its \
+                      executor, as `.executor(store.executor()).store(store)`";
+
+fn read(result: &str) -> NodeResult {
+    serde_json::from_str(result).unwrap_or_else(|error| {
+        let message = format!("the result of a worker cannot be read: {error}; let its version be that of this engine");
+        NodeResult::of_fault(Fault::Context { message })
+    })
 }
 
 fn key_of(task: &NodeTask) -> Key {

@@ -12,13 +12,20 @@ use crate::trouble::{Trouble, chain};
 /// The statuses of runs that have not ended.
 const OPEN: &str = "('running', 'waiting', 'sleeping')";
 
-/// A task with its result.
+/// What there is of a task that something waits for, if that is more than its row.
 pub(super) struct Found {
     pub(super) run: String,
     pub(super) task: String,
-    pub(super) result: String,
-    /// How many records its run had then.
-    pub(super) records: i64,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// A result, and how many records its run had then.
+    Result(String, i64),
+    /// No row, or one that is cancelled.
+    NoTask,
+    /// Not even its run.
+    NoRun,
 }
 
 /// A task whose result its run has.
@@ -58,17 +65,22 @@ impl<'t> NewTask<'t> {
     }
 }
 
-/// Adds tasks that are not there. Returns why the server does not take one of them, if that is so: then none is added.
+/// Adds tasks of open runs that are not there. One that was cancelled by an engine which had lost the run is revived once its worker has
+/// stopped, unless it may be executed once. Returns why the server does not take one of them, if that is so: then none is added.
 pub(super) async fn add(client: &Object, tasks: &[NewTask<'_>]) -> Result<Option<String>, Trouble> {
     let insert = client
-        .prepare_cached(
+        .prepare_cached(&format!(
             "with added as (
-                 insert into node_tasks (run, task, pool, at_most_once, body)
-                 select * from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
-                 on conflict do nothing returning run
+                 insert into node_tasks as t (run, task, pool, at_most_once, body)
+                 select new.* from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
+                     as new (run, task, pool, at_most_once, body)
+                 join runs r on r.id = new.run and r.status in {OPEN}
+                 on conflict (run, task) do update set cancelled = false
+                     where t.cancelled and t.worker is null and t.result is null and not t.at_most_once
+                 returning run
              )
-             select tell_pools($6) from added limit 1",
-        )
+             select tell_pools($6) from added limit 1"
+        ))
         .await?;
     let runs: Vec<&str> = tasks.iter().map(|new| &*new.task.run_id).collect();
     let ids: Vec<&str> = tasks.iter().map(|new| &*new.task.id).collect();
@@ -86,19 +98,24 @@ fn is_of_values(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)))
 }
 
-/// The results of these tasks that there are, each with the number of records that its run had.
-pub(super) async fn results(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<Vec<Found>, Trouble> {
+/// What there is of these tasks, except of those that are free or under way.
+pub(super) async fn look(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<Vec<Found>, Trouble> {
     let select = client
         .prepare_cached(
-            "select t.run, t.task, t.result, r.records from unnest($1::text[], $2::text[]) as wanted (run, task)
-             join node_tasks t on t.run = wanted.run and t.task = wanted.task join runs r on r.id = t.run
-             where t.result is not null",
+            "select wanted.run, wanted.task, r.records, t.result from unnest($1::text[], $2::text[]) as wanted (run, task)
+             left join node_tasks t on t.run = wanted.run and t.task = wanted.task left join runs r on r.id = wanted.run
+             where t.result is not null or t.run is null or t.cancelled or r.id is null",
         )
         .await?;
     let rows = client.query(&select, &[&runs, &tasks]).await?;
     let found = |row: &Row| {
-        let (run, task, result) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        Ok(Found { run, task, result, records: row.try_get(3)? })
+        let (run, task, records, result) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+        let what = match (records, result) {
+            (None, _) => What::NoRun,
+            (Some(records), Some(result)) => What::Result(result, records),
+            (Some(_), None) => What::NoTask,
+        };
+        Ok(Found { run, task, what })
     };
     rows.iter().map(found).collect()
 }
@@ -139,7 +156,7 @@ pub(super) async fn cancel(client: &Object, run: &str, task: &str) -> Result<(),
     Ok(())
 }
 
-/// Gives free tasks of these pools to a worker, the oldest first.
+/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over.
 pub(super) async fn claim(
     client: &Object,
     worker: Owner,
@@ -147,14 +164,15 @@ pub(super) async fn claim(
     most: usize,
 ) -> Result<Vec<NodeTask>, Trouble> {
     let claim = client
-        .prepare_cached(
+        .prepare_cached(&format!(
             "with free as (
-                 select run, task from node_tasks
+                 select run, task from node_tasks t
                  where pool = any($2) and result is null and worker is null and not cancelled
+                 and exists (select from runs where id = t.run and status in {OPEN})
                  order by number limit $3 for update skip locked
              )
-             update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task returning t.body",
-        )
+             update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task returning t.body"
+        ))
         .await?;
     let rows = client.query(&claim, &[&to_integer(worker.get()), &pools, &to_integer(most as u64)]).await?;
     rows.iter().map(|row| Ok(serde_json::from_str(row.try_get(0)?)?)).collect()

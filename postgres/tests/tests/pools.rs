@@ -128,15 +128,59 @@ async fn a_run_that_is_in_no_memory_continues_on_another_engine_when_its_own_is_
 async fn the_tasks_of_a_run_that_is_cancelled_outside_of_the_memory_are_removed() {
     let schema = fresh_schema();
     let store = builder(&schema).connect().await.unwrap();
-    let engine = engine_without(&store, "given up").await;
-    engine.cancel("given up").await.unwrap();
-    let run = engine.get_run_of::<scene>("given up").await.unwrap().unwrap();
+    let engine = engine_without(&store, "given-up").await;
+    engine.cancel("given-up").await.unwrap();
+    let run = engine.get_run_of::<scene>("given-up").await.unwrap().unwrap();
     assert!(matches!(run.result().await, Err(RunError::Cancelled)));
     let _worker = worker_of(&store).await;
     let client = client(&schema).await;
     let left = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
     until("they are gone", async || left().await == 0).await;
-    assert_eq!(begun("given up"), 0);
+    assert_eq!(begun("given-up"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_another_engine_has_cancelled_is_executed_for_the_one_that_has_its_run() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let client = client(&schema).await;
+    let tasks = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
+    let run = engine.start::<scene>(4).id("taken-over").await.unwrap();
+    until("they are there", async || tasks().await == 8).await;
+    // As of an engine that has lost the run: free tasks are gone, and others wait for their worker.
+    client
+        .batch_execute("delete from node_tasks where number <= 4; update node_tasks set cancelled = true")
+        .await
+        .unwrap();
+    let _worker = worker_of(&store).await;
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await;
+    assert_eq!(result.expect("it has a worker").unwrap(), of_scene(4));
+    assert_eq!(begun("taken-over"), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_may_be_made_once_is_interrupted_when_its_task_is_gone() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let client = client(&schema).await;
+    let run = engine.start::<poster>(1).id("gone").await.unwrap();
+    until("it is gone", async || client.execute("delete from node_tasks", &[]).await.unwrap() == 1).await;
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it ends");
+    let Err(RunError::Failed(failure)) = result else { panic!("it was interrupted") };
+    assert_eq!(failure.cause.fault, Some(Fault::Interrupted));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_executor_says_that_a_run_is_not_in_its_database() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = Engine::builder().executor(store.executor()).register::<scene>().build().unwrap();
+    let run = engine.start::<scene>(1).await.unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it ends");
+    let Err(RunError::Failed(failure)) = result else { panic!("no worker is asked") };
+    let text = failure.cause.to_string();
+    assert!(text.contains("its run is not in the database of its executor"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
