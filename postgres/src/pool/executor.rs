@@ -1,6 +1,6 @@
 //! The side of the engines that drive runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
@@ -43,7 +43,7 @@ pub struct PostgresExecutor(Arc<Inner>);
 struct Inner {
     connections: Connections,
     waiting: Mutex<Waiting>,
-    /// There is a new task.
+    /// There is a new task, or one to cancel.
     asked: Notify,
 }
 
@@ -53,6 +53,8 @@ type Key = (String, String);
 #[derive(Default)]
 struct Waiting {
     tasks: HashMap<Key, Waiter>,
+    /// Those that are no longer needed, and may be in the table.
+    cancelled: HashSet<Key>,
     /// Those whose results the runs have, which is not in the table yet.
     taken: Vec<Taken>,
     /// Whether a task looks after them.
@@ -79,6 +81,15 @@ impl PostgresExecutor {
 impl Inner {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There is something to look after.
+    fn has_more(self: &Arc<Self>, runtime: &Handle) {
+        let begins = !std::mem::replace(&mut self.waiting().is_looked_after, true);
+        if begins {
+            runtime.spawn(look_after(Looks { inner: Arc::downgrade(self), is_over: false }));
+        }
+        self.asked.notify_one();
     }
 
     /// Adds what is new, and passes the results on that there are.
@@ -202,6 +213,23 @@ impl Inner {
         noted.map(drop)
     }
 
+    /// Cancels what is no longer needed. Behind the addition of new tasks: one of them may have been cancelled while it was added.
+    async fn cancel(&self) -> Result<(), StoreError> {
+        let cancelled = std::mem::take(&mut self.waiting().cancelled);
+        if cancelled.is_empty() {
+            return Ok(());
+        }
+        let (runs, ids): (Vec<String>, Vec<String>) = cancelled.iter().cloned().unzip();
+        let of = (&*runs, &*ids);
+        let done = self.connections.with(|client| async move { tasks::cancel(&client, of).await }).await;
+        if done.is_err() {
+            let mut waiting = self.waiting();
+            let left = cancelled.into_iter().filter(|key| !waiting.tasks.contains_key(key)).collect::<Vec<_>>();
+            waiting.cancelled.extend(left);
+        }
+        done
+    }
+
     fn hear(&self, payload: &str) {
         let Some((run, task, data)) = read_progress(payload) else { return };
         let progress = self.waiting().tasks.get(&(run, task)).map(|waiter| waiter.progress.clone());
@@ -225,8 +253,25 @@ fn key_of(task: &NodeTask) -> Key {
     (task.run_id.clone(), task.id.clone())
 }
 
+/// Has another task look after what waits if this one ends otherwise than by itself: by a panic, or with its runtime.
+struct Looks {
+    inner: Weak<Inner>,
+    is_over: bool,
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        if !self.is_over
+            && let Some(inner) = self.inner.upgrade()
+        {
+            inner.waiting().is_looked_after = false;
+        }
+    }
+}
+
 /// Ends with the executor, or when nothing waits any more.
-async fn look_after(inner: Weak<Inner>) {
+async fn look_after(mut looks: Looks) {
+    let inner = Weak::clone(&looks.inner);
     let Some(mut listener) = inner.upgrade().map(|strong| {
         let hears = Weak::clone(&inner);
         let hear = move |payload: &str| {
@@ -240,17 +285,20 @@ async fn look_after(inner: Weak<Inner>) {
     };
     // Before there is a task that could tell anything.
     listener.listens().await;
-    let mut looked_after = std::time::Instant::now();
+    let mut looked_after = Instant::now();
+    // What is cancelled is so although the executor ends.
+    let mut kept = None;
     loop {
-        let Some(inner) = inner.upgrade() else { return };
+        let Some(inner) = kept.take().or_else(|| inner.upgrade()) else { return };
         let looked = inner.look().await;
+        let looked = inner.cancel().await.and(looked);
         let looked = inner.note_taken().await.and(looked);
         if let Err(error) = looked {
             tracing::warn!(%error, "the tasks of pools cannot be looked at");
             tokio::time::sleep(LOOK).await;
         }
         if looked_after.elapsed() >= LOOK {
-            looked_after = std::time::Instant::now();
+            looked_after = Instant::now();
             let is_settled = listener.is_settled();
             let looked = inner.connections.with(|client| async move {
                 if is_settled {
@@ -264,8 +312,8 @@ async fn look_after(inner: Weak<Inner>) {
         }
         {
             let mut waiting = inner.waiting();
-            if waiting.tasks.is_empty() && waiting.taken.is_empty() {
-                waiting.is_looked_after = false;
+            if waiting.tasks.is_empty() && waiting.taken.is_empty() && waiting.cancelled.is_empty() {
+                (waiting.is_looked_after, looks.is_over) = (false, true);
                 return;
             }
         }
@@ -273,6 +321,8 @@ async fn look_after(inner: Weak<Inner>) {
             () = listener.heard() => {}
             () = inner.asked.notified() => {}
         }
+        let cancels = !inner.waiting().cancelled.is_empty();
+        kept = cancels.then_some(inner);
     }
 }
 
@@ -284,17 +334,14 @@ impl Executor for PostgresExecutor {
             let message = "the workers of a database are asked within a tokio runtime".to_owned();
             return async move { Err(Fault::Context { message }) }.boxed();
         };
-        let begins = {
+        {
             let mut waiting = self.0.waiting();
             let task = Arc::new(task);
             let waiter = Waiter { task, is_added: false, result, progress, since: Instant::now() };
+            waiting.cancelled.remove(&(run.clone(), id.clone()));
             waiting.tasks.insert((run.clone(), id.clone()), waiter);
-            !std::mem::replace(&mut waiting.is_looked_after, true)
-        };
-        if begins {
-            runtime.spawn(look_after(Arc::downgrade(&self.0)));
         }
-        self.0.asked.notify_one();
+        self.0.has_more(&runtime);
         // The executor lives as long as something waits for it.
         let inner = Arc::clone(&self.0);
         async move {
@@ -309,17 +356,16 @@ impl Executor for PostgresExecutor {
     }
 
     fn cancel(&self, run_id: &str, id: &str) {
-        let (connections, run, id) = (self.0.connections.clone(), run_id.to_owned(), id.to_owned());
-        self.0.waiting().tasks.remove(&(run.clone(), id.clone()));
-        // Without a runtime the tasks of a run that is over are stopped by the next look.
-        let Ok(runtime) = Handle::try_current() else { return };
-        runtime.spawn(async move {
-            let (run, id) = (&*run, &*id);
-            let cancelled = connections.with(|client| async move { tasks::cancel(&client, run, id).await }).await;
-            if let Err(error) = cancelled {
-                tracing::warn!(run, %error, "a task of a pool could not be cancelled; it is when its run is over");
-            }
-        });
+        let key = (run_id.to_owned(), id.to_owned());
+        {
+            let mut waiting = self.0.waiting();
+            waiting.tasks.remove(&key);
+            waiting.cancelled.insert(key);
+        }
+        // Without a runtime it is cancelled with the next ones, or when its run is over.
+        if let Ok(runtime) = Handle::try_current() {
+            self.0.has_more(&runtime);
+        }
     }
 }
 

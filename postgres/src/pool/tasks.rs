@@ -142,17 +142,26 @@ pub(super) async fn taken(client: &Object, taken: &[Taken]) -> Result<Vec<(Strin
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// A task is no longer needed. Its worker hears of it; without one it is gone.
-pub(super) async fn cancel(client: &Object, run: &str, task: &str) -> Result<(), Trouble> {
+/// Tasks are no longer needed. Their workers hear of it; those without one are gone.
+pub(super) async fn cancel(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<(), Trouble> {
+    // First, and by itself: a worker may take one at the same time.
     let cancel = client
         .prepare_cached(
-            "with gone as (delete from node_tasks where run = $1 and task = $2 and (worker is null or result is not null)),
-             stopped as (update node_tasks set cancelled = true
-                 where run = $1 and task = $2 and worker is not null and result is null returning run)
-             select tell_pools($3) from stopped",
+            "with cancelled as (
+                 update node_tasks t set cancelled = true from unnest($1::text[], $2::text[]) as of (run, task)
+                 where t.run = of.run and t.task = of.task and result is null returning t.run, t.worker
+             )
+             select tell_pools($3) from cancelled where worker is not null limit 1",
         )
         .await?;
-    client.query(&cancel, &[&run, &task, &CANCELLED]).await?;
+    client.query(&cancel, &[&runs, &tasks, &CANCELLED]).await?;
+    let remove = client
+        .prepare_cached(
+            "delete from node_tasks t using unnest($1::text[], $2::text[]) as of (run, task)
+             where t.run = of.run and t.task = of.task and (result is not null or cancelled and worker is null)",
+        )
+        .await?;
+    client.execute(&remove, &[&runs, &tasks]).await?;
     Ok(())
 }
 

@@ -257,6 +257,40 @@ async fn killed_workers_lose_nothing_and_nothing_that_has_a_result_is_executed_a
     }
 }
 
+/// Tasks are added once this connection lets them.
+const SLOW: &str = "
+    create function waits() returns trigger language plpgsql as $$ begin
+        perform pg_advisory_xact_lock_shared(hashtext(current_schema()));
+        return new;
+    end $$;
+    create trigger waits before insert on node_tasks for each row execute function waits();
+    select pg_advisory_lock(hashtext(current_schema()))";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_cancelled_before_its_task_was_added_is_not_executed() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let other = client(&schema).await;
+    other.batch_execute(SLOW).await.unwrap();
+    let _worker = worker_of(&store).await;
+    let cancelled = engine.start::<poster>(1).id("early").await.unwrap();
+    let waits = "select exists (select from pg_locks where locktype = 'advisory' and not granted and objsubid = 1
+        and objid = hashtext(current_schema())::oid)";
+    until("it is being added", async || other.query_one(waits, &[]).await.unwrap().get(0)).await;
+    cancelled.cancel().await.unwrap();
+    assert!(matches!(cancelled.result().await, Err(RunError::Cancelled)));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    // Else a worker would see that the run is over.
+    other.batch_execute("update runs set status = 'running' where id = 'early'").await.unwrap();
+    other.batch_execute("select pg_advisory_unlock(hashtext(current_schema()))").await.unwrap();
+    let next = engine.start::<scene>(5).id("behind").await.unwrap();
+    // It never ends.
+    let result = tokio::time::timeout(Duration::from_secs(30), next.result()).await.expect("the worker is free");
+    assert_eq!(result.unwrap(), of_scene(5));
+    assert_eq!(begun("early"), 0);
+}
+
 /// Has its thread until it is released, whatever its time limit says.
 #[node(pool = "gpu", blocking, timeout = "50ms")]
 fn grind(n: u64, ctx: &PoolContext) -> u64 {
