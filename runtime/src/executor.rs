@@ -103,6 +103,9 @@ pub struct NodeTask {
     pub run_id: String,
     /// The workflow in which the node is found: that of the run, or one that a node of it has called.
     pub workflow: String,
+    /// The hash of the graph of that workflow, by which a worker that has several versions of it finds the one of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<u64>,
     /// The names that lead to the node from there: those of the nested workflows and `[..]` around it, and its own.
     pub node: Vec<String>,
     /// The path of the attempt in its run.

@@ -1,18 +1,19 @@
 //! The side of the engines that drive runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use graphweft::store::StoreError;
 use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use super::listener::{DONE, LOOK, Listener, read_progress};
-use super::tasks::{self, Found, Taken};
+use super::tasks::{self, Found, MOST_BYTES, NewTask, Taken, What};
 use crate::connections::Connections;
 
 /// Has attempts at nodes of pools executed by the [workers](crate::PostgresWorker) of a database, from
@@ -42,16 +43,18 @@ pub struct PostgresExecutor(Arc<Inner>);
 struct Inner {
     connections: Connections,
     waiting: Mutex<Waiting>,
-    /// There is a new task.
+    /// There is a new task, or one to cancel.
     asked: Notify,
 }
 
+/// The run and the id of a task.
+type Key = (String, String);
+
 #[derive(Default)]
 struct Waiting {
-    /// By run and task.
-    tasks: HashMap<(String, String), Waiter>,
-    /// Those that are not in the table yet.
-    new: Vec<NodeTask>,
+    tasks: HashMap<Key, Waiter>,
+    /// Those that are no longer needed, and may be in the table.
+    cancelled: HashSet<Key>,
     /// Those whose results the runs have, which is not in the table yet.
     taken: Vec<Taken>,
     /// Whether a task looks after them.
@@ -59,8 +62,11 @@ struct Waiting {
 }
 
 struct Waiter {
+    task: Arc<NodeTask>,
+    /// Whether it was added to the table.
+    is_added: bool,
     /// With the number of records that its run had before.
-    result: oneshot::Sender<(NodeResult, i64)>,
+    result: oneshot::Sender<Result<(NodeResult, i64), Fault>>,
     progress: ProgressSender,
     since: Instant,
 }
@@ -77,39 +83,114 @@ impl Inner {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what is new, and passes the results on that there are.
-    async fn look(&self) -> Result<(), graphweft::store::StoreError> {
-        let began = Instant::now();
-        let (new, runs, ids) = {
-            let mut waiting = self.waiting();
-            waiting.tasks.retain(|_, waiter| !waiter.result.is_closed());
-            let keys: (Vec<String>, Vec<String>) = waiting.tasks.keys().cloned().unzip();
-            (std::mem::take(&mut waiting.new), keys.0, keys.1)
-        };
-        let new = &new;
-        if !new.is_empty()
-            && let Err(error) = self.connections.with(|client| async move { tasks::add(&client, new).await }).await
-        {
-            self.waiting().new.extend(new.iter().cloned());
-            return Err(error);
+    /// There is something to look after.
+    fn has_more(self: &Arc<Self>, runtime: &Handle) {
+        let begins = !std::mem::replace(&mut self.waiting().is_looked_after, true);
+        if begins {
+            runtime.spawn(look_after(Looks { inner: Arc::downgrade(self), is_over: false }));
         }
+        self.asked.notify_one();
+    }
+
+    /// Adds what is new, and passes the results on that there are.
+    async fn look(&self) -> Result<(), StoreError> {
+        self.waiting().tasks.retain(|_, waiter| !waiter.result.is_closed());
+        let added = self.add().await;
+        self.pass_on().await.and(added)
+    }
+
+    /// Adds the tasks that are not in the table yet, the oldest first.
+    async fn add(&self) -> Result<(), StoreError> {
+        let new = |waiter: &Waiter| (!waiter.is_added).then(|| (waiter.since, Arc::clone(&waiter.task)));
+        let mut new: Vec<(Instant, Arc<NodeTask>)> = self.waiting().tasks.values().filter_map(new).collect();
+        new.sort_by_key(|(since, _)| *since);
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        for (_, task) in &new {
+            let row = match NewTask::of(task) {
+                Ok(row) => row,
+                Err(why) => {
+                    self.refuse(task, &why);
+                    continue;
+                }
+            };
+            if !rows.is_empty() && bytes + row.bytes() > MOST_BYTES {
+                self.add_rows(&std::mem::take(&mut rows)).await?;
+                bytes = 0;
+            }
+            bytes += row.bytes();
+            rows.push(row);
+        }
+        self.add_rows(&rows).await
+    }
+
+    /// Adds these tasks. If the server does not take one of them, the others are added all the same.
+    async fn add_rows(&self, rows: &[NewTask<'_>]) -> Result<(), StoreError> {
+        let add = async |rows: &[NewTask<'_>]| {
+            let refused = self.connections.with(|client| async move { tasks::add(&client, rows).await }).await?;
+            if refused.is_none() {
+                let mut waiting = self.waiting();
+                for row in rows {
+                    if let Some(waiter) = waiting.tasks.get_mut(&key_of(row.task)) {
+                        waiter.is_added = true;
+                    }
+                }
+            }
+            Ok(refused)
+        };
+        if rows.is_empty() || add(rows).await?.is_none() {
+            return Ok(());
+        }
+        for row in rows {
+            if let Some(why) = add(std::slice::from_ref(row)).await? {
+                self.refuse(row.task, &why);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, task: &NodeTask, why: &str) {
+        let message = format!(
+            "`{}` cannot be given to pool `{}`: {why}; pass the large part of its input by reference, or store it elsewhere",
+            task.path, task.pool
+        );
+        if let Some(waiter) = self.waiting().tasks.remove(&key_of(task)) {
+            drop(waiter.result.send(Err(Fault::Context { message })));
+        }
+    }
+
+    /// Passes the results on that there are. What has no row, or one that is cancelled, is added again: an engine that has lost the run
+    /// had cancelled it.
+    async fn pass_on(&self) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let (runs, ids): (Vec<String>, Vec<String>) = self.waiting().tasks.keys().cloned().unzip();
         if runs.is_empty() {
             return Ok(());
         }
         let of = (&*runs, &*ids);
-        let results = self.connections.with(|client| async move { tasks::results(&client, of).await }).await?;
-        for Found { run, task, result, records } in results {
-            let Some(waiter) = self.waiting().tasks.remove(&(run, task)) else { continue };
-            let result = serde_json::from_str(&result).unwrap_or_else(|error| {
-                let message =
-                    format!("the result of a worker cannot be read: {error}; let its version be that of this engine");
-                NodeResult::of_fault(Fault::Context { message })
-            });
+        let found = self.connections.with(|client| async move { tasks::look(&client, of).await }).await?;
+        for Found { run, task, what } in found {
+            let key = (run, task);
+            let result = match what {
+                What::Result(result, records) => Ok((read(&result), records)),
+                What::NoRun => Err(Fault::Context { message: NO_RUN.to_owned() }),
+                What::NoTask => {
+                    let mut waiting = self.waiting();
+                    let Some(waiter) = waiting.tasks.get_mut(&key).filter(|waiter| waiter.is_added) else { continue };
+                    // It may have begun.
+                    if waiter.task.at_most_once {
+                        Err(Fault::Interrupted)
+                    } else {
+                        waiter.is_added = false;
+                        continue;
+                    }
+                }
+            };
+            let Some(waiter) = self.waiting().tasks.remove(&key) else { continue };
             // Its run may have left this process.
-            drop(waiter.result.send((result, records)));
+            drop(waiter.result.send(result));
         }
         // Of these a later result is in the table, and has the run resumed: see `claim`.
-        let has_waited = |waiter: &&Waiter| began.duration_since(waiter.since) >= LOOK;
+        let has_waited = |waiter: &&Waiter| waiter.is_added && began.duration_since(waiter.since) >= LOOK;
         let waiting: Vec<ProgressSender> =
             self.waiting().tasks.values().filter(has_waited).map(|waiter| waiter.progress.clone()).collect();
         waiting.iter().for_each(ProgressSender::accepted);
@@ -117,7 +198,7 @@ impl Inner {
     }
 
     /// Notes which results their runs have.
-    async fn note_taken(&self) -> Result<(), graphweft::store::StoreError> {
+    async fn note_taken(&self) -> Result<(), StoreError> {
         let taken = std::mem::take(&mut self.waiting().taken);
         if taken.is_empty() {
             return Ok(());
@@ -132,6 +213,23 @@ impl Inner {
         noted.map(drop)
     }
 
+    /// Cancels what is no longer needed. Behind the addition of new tasks: one of them may have been cancelled while it was added.
+    async fn cancel(&self) -> Result<(), StoreError> {
+        let cancelled = std::mem::take(&mut self.waiting().cancelled);
+        if cancelled.is_empty() {
+            return Ok(());
+        }
+        let (runs, ids): (Vec<String>, Vec<String>) = cancelled.iter().cloned().unzip();
+        let of = (&*runs, &*ids);
+        let done = self.connections.with(|client| async move { tasks::cancel(&client, of).await }).await;
+        if done.is_err() {
+            let mut waiting = self.waiting();
+            let left = cancelled.into_iter().filter(|key| !waiting.tasks.contains_key(key)).collect::<Vec<_>>();
+            waiting.cancelled.extend(left);
+        }
+        done
+    }
+
     fn hear(&self, payload: &str) {
         let Some((run, task, data)) = read_progress(payload) else { return };
         let progress = self.waiting().tasks.get(&(run, task)).map(|waiter| waiter.progress.clone());
@@ -141,8 +239,39 @@ impl Inner {
     }
 }
 
+const NO_RUN: &str = "its run is not in the database of its executor, so no worker would be asked; give the engine the store of its \
+                      executor, as `.executor(store.executor()).store(store)`";
+
+fn read(result: &str) -> NodeResult {
+    serde_json::from_str(result).unwrap_or_else(|error| {
+        let message = format!("the result of a worker cannot be read: {error}; let its version be that of this engine");
+        NodeResult::of_fault(Fault::Context { message })
+    })
+}
+
+fn key_of(task: &NodeTask) -> Key {
+    (task.run_id.clone(), task.id.clone())
+}
+
+/// Has another task look after what waits if this one ends otherwise than by itself: by a panic, or with its runtime.
+struct Looks {
+    inner: Weak<Inner>,
+    is_over: bool,
+}
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        if !self.is_over
+            && let Some(inner) = self.inner.upgrade()
+        {
+            inner.waiting().is_looked_after = false;
+        }
+    }
+}
+
 /// Ends with the executor, or when nothing waits any more.
-async fn look_after(inner: Weak<Inner>) {
+async fn look_after(mut looks: Looks) {
+    let inner = Weak::clone(&looks.inner);
     let Some(mut listener) = inner.upgrade().map(|strong| {
         let hears = Weak::clone(&inner);
         let hear = move |payload: &str| {
@@ -156,19 +285,20 @@ async fn look_after(inner: Weak<Inner>) {
     };
     // Before there is a task that could tell anything.
     listener.listens().await;
-    let mut looked_after = std::time::Instant::now();
+    let mut looked_after = Instant::now();
+    // What is cancelled is so although the executor ends.
+    let mut kept = None;
     loop {
-        let Some(inner) = inner.upgrade() else { return };
-        let looked = match inner.look().await {
-            Ok(()) => inner.note_taken().await,
-            error => error,
-        };
+        let Some(inner) = kept.take().or_else(|| inner.upgrade()) else { return };
+        let looked = inner.look().await;
+        let looked = inner.cancel().await.and(looked);
+        let looked = inner.note_taken().await.and(looked);
         if let Err(error) = looked {
             tracing::warn!(%error, "the tasks of pools cannot be looked at");
             tokio::time::sleep(LOOK).await;
         }
         if looked_after.elapsed() >= LOOK {
-            looked_after = std::time::Instant::now();
+            looked_after = Instant::now();
             let is_settled = listener.is_settled();
             let looked = inner.connections.with(|client| async move {
                 if is_settled {
@@ -182,8 +312,8 @@ async fn look_after(inner: Weak<Inner>) {
         }
         {
             let mut waiting = inner.waiting();
-            if waiting.tasks.is_empty() && waiting.new.is_empty() && waiting.taken.is_empty() {
-                waiting.is_looked_after = false;
+            if waiting.tasks.is_empty() && waiting.taken.is_empty() && waiting.cancelled.is_empty() {
+                (waiting.is_looked_after, looks.is_over) = (false, true);
                 return;
             }
         }
@@ -191,6 +321,8 @@ async fn look_after(inner: Weak<Inner>) {
             () = listener.heard() => {}
             () = inner.asked.notified() => {}
         }
+        let cancels = !inner.waiting().cancelled.is_empty();
+        kept = cancels.then_some(inner);
     }
 }
 
@@ -202,23 +334,20 @@ impl Executor for PostgresExecutor {
             let message = "the workers of a database are asked within a tokio runtime".to_owned();
             return async move { Err(Fault::Context { message }) }.boxed();
         };
-        let begins = {
+        {
             let mut waiting = self.0.waiting();
-            let waiter = Waiter { result, progress, since: Instant::now() };
-            waiting.tasks.insert((task.run_id.clone(), task.id.clone()), waiter);
-            waiting.new.push(task);
-            !std::mem::replace(&mut waiting.is_looked_after, true)
-        };
-        if begins {
-            runtime.spawn(look_after(Arc::downgrade(&self.0)));
+            let task = Arc::new(task);
+            let waiter = Waiter { task, is_added: false, result, progress, since: Instant::now() };
+            waiting.cancelled.remove(&(run.clone(), id.clone()));
+            waiting.tasks.insert((run.clone(), id.clone()), waiter);
         }
-        self.0.asked.notify_one();
+        self.0.has_more(&runtime);
         // The executor lives as long as something waits for it.
         let inner = Arc::clone(&self.0);
         async move {
-            let Ok((result, records)) = waits.await else {
-                return Err(Fault::Context { message: "the same task was asked for again".to_owned() });
-            };
+            let waited = waits.await;
+            let again = |_| Fault::Context { message: "the same task was asked for again".to_owned() };
+            let (result, records) = waited.map_err(again)??;
             // From here on the run does not leave the memory before it has recorded the result.
             inner.waiting().taken.push(Taken { run, task: id, records });
             Ok(result)
@@ -227,17 +356,16 @@ impl Executor for PostgresExecutor {
     }
 
     fn cancel(&self, run_id: &str, id: &str) {
-        let (connections, run, id) = (self.0.connections.clone(), run_id.to_owned(), id.to_owned());
-        self.0.waiting().tasks.remove(&(run.clone(), id.clone()));
-        // Without a runtime the tasks of a run that is over are stopped by the next look.
-        let Ok(runtime) = Handle::try_current() else { return };
-        runtime.spawn(async move {
-            let (run, id) = (&*run, &*id);
-            let cancelled = connections.with(|client| async move { tasks::cancel(&client, run, id).await }).await;
-            if let Err(error) = cancelled {
-                tracing::warn!(run, %error, "a task of a pool could not be cancelled; it is when its run is over");
-            }
-        });
+        let key = (run_id.to_owned(), id.to_owned());
+        {
+            let mut waiting = self.0.waiting();
+            waiting.tasks.remove(&key);
+            waiting.cancelled.insert(key);
+        }
+        // Without a runtime it is cancelled with the next ones, or when its run is over.
+        if let Ok(runtime) = Handle::try_current() {
+            self.0.has_more(&runtime);
+        }
     }
 }
 

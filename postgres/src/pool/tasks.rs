@@ -7,18 +7,25 @@ use tokio_postgres::Row;
 
 use super::listener::{CANCELLED, DONE, FREE};
 use crate::numbers::to_integer;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, chain};
 
 /// The statuses of runs that have not ended.
 const OPEN: &str = "('running', 'waiting', 'sleeping')";
 
-/// A task with its result.
+/// What there is of a task that something waits for, if that is more than its row.
 pub(super) struct Found {
     pub(super) run: String,
     pub(super) task: String,
-    pub(super) result: String,
-    /// How many records its run had then.
-    pub(super) records: i64,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    /// A result, and how many records its run had then.
+    Result(String, i64),
+    /// No row, or one that is cancelled.
+    NoTask,
+    /// Not even its run.
+    NoRun,
 }
 
 /// A task whose result its run has.
@@ -30,40 +37,85 @@ pub(super) struct Taken {
     pub(super) records: i64,
 }
 
-/// Adds tasks that are not there.
-pub(super) async fn add(client: &Object, tasks: &[NodeTask]) -> Result<(), Trouble> {
-    let insert = client
-        .prepare_cached(
-            "with added as (
-                 insert into node_tasks (run, task, pool, at_most_once, body)
-                 select * from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
-                 on conflict do nothing returning run
-             )
-             select tell_pools($6) from added limit 1",
-        )
-        .await?;
-    let runs: Vec<&str> = tasks.iter().map(|task| &*task.run_id).collect();
-    let ids: Vec<&str> = tasks.iter().map(|task| &*task.id).collect();
-    let pools: Vec<&str> = tasks.iter().map(|task| &*task.pool).collect();
-    let once: Vec<bool> = tasks.iter().map(|task| task.at_most_once).collect();
-    let bodies: Vec<String> = tasks.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-    client.query(&insert, &[&runs, &ids, &pools, &once, &bodies, &FREE]).await?;
-    Ok(())
+/// How many bytes of tasks go into one statement, unless a single one has more.
+pub(super) const MOST_BYTES: usize = 8 << 20;
+
+/// How many bytes a task may have: a value in PostgreSQL has less than a gigabyte, and the server ends a connection that sends more.
+const LARGEST: usize = 1_000_000_000;
+
+/// A task as it is added.
+pub(super) struct NewTask<'t> {
+    pub(super) task: &'t NodeTask,
+    body: String,
 }
 
-/// The results of these tasks that there are, each with the number of records that its run had.
-pub(super) async fn results(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<Vec<Found>, Trouble> {
+impl<'t> NewTask<'t> {
+    /// # Errors
+    /// Why it cannot be added.
+    pub(super) fn of(task: &'t NodeTask) -> Result<Self, String> {
+        let body = serde_json::to_string(task).map_err(|error| error.to_string())?;
+        if body.len() > LARGEST {
+            return Err(format!("it has {} bytes, and a task in PostgreSQL at most {LARGEST}", body.len()));
+        }
+        Ok(NewTask { task, body })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.body.len()
+    }
+}
+
+/// Adds tasks of open runs that are not there. One that was cancelled by an engine which had lost the run is revived once its worker has
+/// stopped, unless it may be executed once. Returns why the server does not take one of them, if that is so: then none is added.
+pub(super) async fn add(client: &Object, tasks: &[NewTask<'_>]) -> Result<Option<String>, Trouble> {
+    let insert = client
+        .prepare_cached(&format!(
+            "with added as (
+                 insert into node_tasks as t (run, task, pool, at_most_once, body)
+                 select new.* from unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::text[])
+                     as new (run, task, pool, at_most_once, body)
+                 join runs r on r.id = new.run and r.status in {OPEN}
+                 on conflict (run, task) do update set cancelled = false
+                     where t.cancelled and t.worker is null and t.result is null and not t.at_most_once
+                 returning run
+             )
+             select tell_pools($6) from added limit 1"
+        ))
+        .await?;
+    let runs: Vec<&str> = tasks.iter().map(|new| &*new.task.run_id).collect();
+    let ids: Vec<&str> = tasks.iter().map(|new| &*new.task.id).collect();
+    let pools: Vec<&str> = tasks.iter().map(|new| &*new.task.pool).collect();
+    let once: Vec<bool> = tasks.iter().map(|new| new.task.at_most_once).collect();
+    let bodies: Vec<&str> = tasks.iter().map(|new| &*new.body).collect();
+    match client.query(&insert, &[&runs, &ids, &pools, &once, &bodies, &FREE]).await {
+        Err(error) if is_of_values(&error) => Ok(Some(chain(&error))),
+        added => Ok(added.map(|_| None)?),
+    }
+}
+
+/// Whether it is the values that the server does not take, which is so again: data exceptions, constraints and limits of the server.
+fn is_of_values(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)))
+}
+
+/// What there is of these tasks, except of those that are free or under way.
+pub(super) async fn look(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<Vec<Found>, Trouble> {
     let select = client
         .prepare_cached(
-            "select t.run, t.task, t.result, r.records from unnest($1::text[], $2::text[]) as wanted (run, task)
-             join node_tasks t on t.run = wanted.run and t.task = wanted.task join runs r on r.id = t.run
-             where t.result is not null",
+            "select wanted.run, wanted.task, r.records, t.result from unnest($1::text[], $2::text[]) as wanted (run, task)
+             left join node_tasks t on t.run = wanted.run and t.task = wanted.task left join runs r on r.id = wanted.run
+             where t.result is not null or t.run is null or t.cancelled or r.id is null",
         )
         .await?;
     let rows = client.query(&select, &[&runs, &tasks]).await?;
     let found = |row: &Row| {
-        let (run, task, result) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-        Ok(Found { run, task, result, records: row.try_get(3)? })
+        let (run, task, records, result) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
+        let what = match (records, result) {
+            (None, _) => What::NoRun,
+            (Some(records), Some(result)) => What::Result(result, records),
+            (Some(_), None) => What::NoTask,
+        };
+        Ok(Found { run, task, what })
     };
     rows.iter().map(found).collect()
 }
@@ -90,21 +142,30 @@ pub(super) async fn taken(client: &Object, taken: &[Taken]) -> Result<Vec<(Strin
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// A task is no longer needed. Its worker hears of it; without one it is gone.
-pub(super) async fn cancel(client: &Object, run: &str, task: &str) -> Result<(), Trouble> {
+/// Tasks are no longer needed. Their workers hear of it; those without one are gone.
+pub(super) async fn cancel(client: &Object, (runs, tasks): (&[String], &[String])) -> Result<(), Trouble> {
+    // First, and by itself: a worker may take one at the same time.
     let cancel = client
         .prepare_cached(
-            "with gone as (delete from node_tasks where run = $1 and task = $2 and (worker is null or result is not null)),
-             stopped as (update node_tasks set cancelled = true
-                 where run = $1 and task = $2 and worker is not null and result is null returning run)
-             select tell_pools($3) from stopped",
+            "with cancelled as (
+                 update node_tasks t set cancelled = true from unnest($1::text[], $2::text[]) as of (run, task)
+                 where t.run = of.run and t.task = of.task and result is null returning t.run, t.worker
+             )
+             select tell_pools($3) from cancelled where worker is not null limit 1",
         )
         .await?;
-    client.query(&cancel, &[&run, &task, &CANCELLED]).await?;
+    client.query(&cancel, &[&runs, &tasks, &CANCELLED]).await?;
+    let remove = client
+        .prepare_cached(
+            "delete from node_tasks t using unnest($1::text[], $2::text[]) as of (run, task)
+             where t.run = of.run and t.task = of.task and (result is not null or cancelled and worker is null)",
+        )
+        .await?;
+    client.execute(&remove, &[&runs, &tasks]).await?;
     Ok(())
 }
 
-/// Gives free tasks of these pools to a worker, the oldest first.
+/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over.
 pub(super) async fn claim(
     client: &Object,
     worker: Owner,
@@ -112,14 +173,15 @@ pub(super) async fn claim(
     most: usize,
 ) -> Result<Vec<NodeTask>, Trouble> {
     let claim = client
-        .prepare_cached(
+        .prepare_cached(&format!(
             "with free as (
-                 select run, task from node_tasks
+                 select run, task from node_tasks t
                  where pool = any($2) and result is null and worker is null and not cancelled
+                 and exists (select from runs where id = t.run and status in {OPEN})
                  order by number limit $3 for update skip locked
              )
-             update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task returning t.body",
-        )
+             update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task returning t.body"
+        ))
         .await?;
     let rows = client.query(&claim, &[&to_integer(worker.get()), &pools, &to_integer(most as u64)]).await?;
     rows.iter().map(|row| Ok(serde_json::from_str(row.try_get(0)?)?)).collect()

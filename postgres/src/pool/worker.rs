@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use graphweft::store::{Owner, StoreError};
 use graphweft::{Engine, ExecuteError, Fault, NodeResult, NodeTask};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::listener::{CANCELLED, FREE, LOOK, Listener, progress};
@@ -252,13 +252,31 @@ impl Worker {
                 std::future::pending::<()>().await;
             }
         });
+        let (ends, mut ended) = oneshot::channel::<()>();
+        let execution = async move {
+            let executed = execution.await;
+            drop(ends);
+            executed
+        };
         let telling = async {
-            while let Some(payload) = sent.recv().await {
-                let payload = &*payload;
-                drop(self.connections.with(|client| async move { tasks::tell(&client, payload).await }).await);
+            loop {
+                let payload = tokio::select! {
+                    biased;
+                    payload = sent.recv() => payload,
+                    // A body that blocks may outlive its time limit, and has its sender until then.
+                    _ = &mut ended, if !sent.is_closed() => {
+                        sent.close();
+                        continue;
+                    }
+                };
+                let Some(payload) = payload.as_deref() else { return };
+                let told = self.connections.with(|client| async move { tasks::tell(&client, payload).await }).await;
+                if told.is_err() && sent.is_closed() {
+                    return;
+                }
             }
         };
-        let (executed, ()) = futures::future::join(execution.into_future(), telling).await;
+        let (executed, ()) = futures::future::join(execution, telling).await;
         let (owner, of) = (self.owner, (&*key.0, &*key.1));
         match &executed {
             Err(ExecuteError::Cancelled) => {

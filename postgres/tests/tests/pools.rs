@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
@@ -127,15 +128,59 @@ async fn a_run_that_is_in_no_memory_continues_on_another_engine_when_its_own_is_
 async fn the_tasks_of_a_run_that_is_cancelled_outside_of_the_memory_are_removed() {
     let schema = fresh_schema();
     let store = builder(&schema).connect().await.unwrap();
-    let engine = engine_without(&store, "given up").await;
-    engine.cancel("given up").await.unwrap();
-    let run = engine.get_run_of::<scene>("given up").await.unwrap().unwrap();
+    let engine = engine_without(&store, "given-up").await;
+    engine.cancel("given-up").await.unwrap();
+    let run = engine.get_run_of::<scene>("given-up").await.unwrap().unwrap();
     assert!(matches!(run.result().await, Err(RunError::Cancelled)));
     let _worker = worker_of(&store).await;
     let client = client(&schema).await;
     let left = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
     until("they are gone", async || left().await == 0).await;
-    assert_eq!(begun("given up"), 0);
+    assert_eq!(begun("given-up"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_another_engine_has_cancelled_is_executed_for_the_one_that_has_its_run() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let client = client(&schema).await;
+    let tasks = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
+    let run = engine.start::<scene>(4).id("taken-over").await.unwrap();
+    until("they are there", async || tasks().await == 8).await;
+    // As of an engine that has lost the run: free tasks are gone, and others wait for their worker.
+    client
+        .batch_execute("delete from node_tasks where number <= 4; update node_tasks set cancelled = true")
+        .await
+        .unwrap();
+    let _worker = worker_of(&store).await;
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await;
+    assert_eq!(result.expect("it has a worker").unwrap(), of_scene(4));
+    assert_eq!(begun("taken-over"), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_may_be_made_once_is_interrupted_when_its_task_is_gone() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let client = client(&schema).await;
+    let run = engine.start::<poster>(1).id("gone").await.unwrap();
+    until("it is gone", async || client.execute("delete from node_tasks", &[]).await.unwrap() == 1).await;
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it ends");
+    let Err(RunError::Failed(failure)) = result else { panic!("it was interrupted") };
+    assert_eq!(failure.cause.fault, Some(Fault::Interrupted));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_executor_says_that_a_run_is_not_in_its_database() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = Engine::builder().executor(store.executor()).register::<scene>().build().unwrap();
+    let run = engine.start::<scene>(1).await.unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it ends");
+    let Err(RunError::Failed(failure)) = result else { panic!("no worker is asked") };
+    let text = failure.cause.to_string();
+    assert!(text.contains("its run is not in the database of its executor"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,4 +255,105 @@ async fn killed_workers_lose_nothing_and_nothing_that_has_a_result_is_executed_a
         worker.kill().unwrap();
         worker.wait().unwrap();
     }
+}
+
+/// Tasks are added once this connection lets them.
+const SLOW: &str = "
+    create function waits() returns trigger language plpgsql as $$ begin
+        perform pg_advisory_xact_lock_shared(hashtext(current_schema()));
+        return new;
+    end $$;
+    create trigger waits before insert on node_tasks for each row execute function waits();
+    select pg_advisory_lock(hashtext(current_schema()))";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_cancelled_before_its_task_was_added_is_not_executed() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let other = client(&schema).await;
+    other.batch_execute(SLOW).await.unwrap();
+    let _worker = worker_of(&store).await;
+    let cancelled = engine.start::<poster>(1).id("early").await.unwrap();
+    let waits = "select exists (select from pg_locks where locktype = 'advisory' and not granted and objsubid = 1
+        and objid = hashtext(current_schema())::oid)";
+    until("it is being added", async || other.query_one(waits, &[]).await.unwrap().get(0)).await;
+    cancelled.cancel().await.unwrap();
+    assert!(matches!(cancelled.result().await, Err(RunError::Cancelled)));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    // Else a worker would see that the run is over.
+    other.batch_execute("update runs set status = 'running' where id = 'early'").await.unwrap();
+    other.batch_execute("select pg_advisory_unlock(hashtext(current_schema()))").await.unwrap();
+    let next = engine.start::<scene>(5).id("behind").await.unwrap();
+    // It never ends.
+    let result = tokio::time::timeout(Duration::from_secs(30), next.result()).await.expect("the worker is free");
+    assert_eq!(result.unwrap(), of_scene(5));
+    assert_eq!(begun("early"), 0);
+}
+
+/// Has its thread until it is released, whatever its time limit says.
+#[node(pool = "gpu", blocking, timeout = "50ms")]
+fn grind(n: u64, ctx: &PoolContext) -> u64 {
+    ctx.progress(n);
+    while !RELEASED.load(Ordering::Acquire) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    ctx.progress(n);
+    n
+}
+
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
+workflow! { mill(u64) -> u64 { START => grind => END; } }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_limit_of_a_body_that_blocks_is_reported_while_it_blocks() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = Engine::builder().executor(store.executor()).store(store.clone()).register::<mill>().build().unwrap();
+    engine.recover().await.unwrap();
+    let works = Engine::builder().register::<mill>().build().unwrap();
+    let _worker = store.worker(works).pool("gpu").start().await.unwrap();
+    let run = engine.start::<mill>(1).await.unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await;
+    // The runtime of this test ends with its threads.
+    RELEASED.store(true, Ordering::Release);
+    let Ok(Err(RunError::Failed(failure))) = result else { panic!("it has a time limit: {result:?}") };
+    assert_eq!(failure.cause.fault, Some(Fault::Timeout { after: Duration::from_millis(50) }));
+}
+
+#[node(pool = "gpu")]
+async fn measure(text: String) -> usize {
+    text.len()
+}
+
+workflow! { lengths(Vec<String>) -> Vec<usize> { START => [measure] => END; } }
+
+/// The server takes no task with more than 3 MB, and no statement with more than 10 MB of them.
+const LIMITS: &str = "
+    alter table node_tasks add constraint is_small check (length(body) < 3000000);
+    create function are_few() returns trigger language plpgsql as $$ begin
+        if (select sum(length(body)) from added) > 10000000 then raise 'too much in one statement'; end if;
+        return null;
+    end $$;
+    create trigger are_few after insert on node_tasks referencing new table as added for each statement execute function are_few()";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_the_server_does_not_take_fails_alone_and_large_ones_come_one_after_another() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    client(&schema).await.batch_execute(LIMITS).await.unwrap();
+    let engine = || Engine::builder().register::<lengths>();
+    let worker = store.worker(engine().build().unwrap()).pool("gpu").start().await.unwrap();
+    let engine = engine().executor(store.executor()).store(store.clone()).build().unwrap();
+    engine.recover().await.unwrap();
+    let megabytes = |megabytes: usize| "x".repeat(megabytes * 1_000_000);
+    let large = engine.start::<lengths>(vec!["a".to_owned(), megabytes(4)]).await.unwrap();
+    let many = engine.start::<lengths>(vec![megabytes(2); 8]).await.unwrap();
+    let of_many = tokio::time::timeout(Duration::from_secs(60), many.result()).await.expect("they are executed");
+    assert_eq!(of_many.unwrap(), [2_000_000; 8]);
+    let Err(RunError::Failed(failure)) = large.result().await else { panic!("it is too large") };
+    assert_eq!(failure.path, "lengths/measure[1]");
+    let text = failure.cause.to_string();
+    assert!(text.contains("cannot be given to pool `gpu`: ERROR") && text.contains("is_small"), "{text}");
+    worker.drain().await;
 }

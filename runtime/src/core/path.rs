@@ -189,8 +189,9 @@ impl Place {
         self.turns.write_to(to)
     }
 
-    /// The workflow, or the one that a node has called, whose graph this is in, and the names that lead here from it.
-    pub(crate) fn address(&self) -> (String, Vec<String>) {
+    /// The workflow, or the one that a node has called, whose graph this is in, the hash of that if it is known, and the names that lead
+    /// here from it.
+    pub(crate) fn address(&self) -> (String, Option<u64>, Vec<String>) {
         let (mut at, mut names) = (self, Vec::new());
         loop {
             names.extend(at.scope.layout.nodes.get(at.node as usize).map(|node| node.name.clone()));
@@ -200,7 +201,8 @@ impl Place {
             }
         }
         names.reverse();
-        (at.scope.layout.name.clone(), names)
+        let layout = &at.scope.layout;
+        (layout.name.clone(), layout.hash.get().copied(), names)
     }
 
     /// Where an attempt that began here is now.

@@ -1,6 +1,6 @@
 //! The static data of a graph, laid out so that a token costs a few array accesses.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use graphweft_graph::{Arrival, END, EdgeIx, Graph, LoopIx, NodeIx, Plan, START, Way};
 
@@ -35,6 +35,8 @@ pub(crate) struct Layout {
     pub(crate) index: usize,
     /// The name of the workflow.
     pub(crate) name: String,
+    /// The hash of the graph with all that it enters, if this is the outermost one and attempts are executed elsewhere.
+    pub(crate) hash: OnceLock<u64>,
     pub(crate) nodes: Vec<NodeLayout>,
     pub(super) edges: Vec<EdgeLayout>,
     /// First the part outside loops, then each loop: loop `l` has frame kind `l + 1`.
@@ -305,8 +307,17 @@ impl Layout {
             }
         }
         let collects = nodes.iter().any(|node| node.collector.is_some());
-        let mut layout =
-            Layout { index, name: name.into(), nodes, edges, frames, collects, max_parallel: None, only: None };
+        let mut layout = Layout {
+            index,
+            name: name.into(),
+            hash: OnceLock::new(),
+            nodes,
+            edges,
+            frames,
+            collects,
+            max_parallel: None,
+            only: None,
+        };
         layout.find_short_steps();
         layout.only = layout.only_node();
         layout

@@ -13,7 +13,7 @@ use super::run_snapshot::RunSnapshot;
 use super::spawned::SpawnedTasks;
 use super::timers::Timers;
 use crate::catch::caught;
-use crate::compile::executable_in;
+use crate::compile::{executable_in, fingerprint};
 use crate::core::{Run, TimeLimit};
 use crate::fault::Fault;
 use crate::halt::Halt;
@@ -87,6 +87,9 @@ impl Job {
     pub(super) fn driver(self) -> Driver {
         let executable = executable_in(&self.shared.env, &self.definition);
         let env = &self.shared.env;
+        if let (Some(_), Some(outermost)) = (&env.executor, executable.program.layouts.first()) {
+            outermost.hash.get_or_init(|| fingerprint(&self.definition).hash);
+        }
         let (prefix, within) = match self.part {
             Part::Whole => (None, None),
             Part::Of(prefix) => (Some(prefix), None),

@@ -122,23 +122,47 @@ impl Engine {
         Execution { engine: self.clone(), task, progress, cancelled }
     }
 
-    /// A node in a graph of a workflow of this name.
-    fn node_of_pool(&self, task: &NodeTask) -> Option<(Arc<Definition>, usize)> {
+    /// The node of a task, in the version of its workflow that the run is driven with. If this engine has a single one, in that.
+    fn node_of_pool(&self, task: &NodeTask) -> Option<Found> {
         let registered = self.0.workflows.values().flat_map(|versions| versions.all());
         let registered: Vec<&Arc<Definition>> = registered.map(|version| &version.definition).collect();
-        let called = self.0.called.iter().copied();
-        let known = registered.iter().copied().chain(called).filter(|known| known.name == task.workflow);
-        known.cloned().find_map(|known| found_in(known, task)).or_else(|| {
-            let graphs = registered.iter().flat_map(|definition| compile::definitions(definition));
-            let uses = graphs.flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
-            let used = compile::all_used(uses).into_iter().filter_map(|used| (used.called)()?.downcast().ok());
-            let mut used = used.filter(|used: &Arc<Definition>| used.name == task.workflow);
-            used.find_map(|used| found_in(used, task))
-        })
+        let known = registered.iter().copied().chain(self.0.called.iter().copied()).cloned();
+        let mut versions = Vec::new();
+        if let Some(found) = of_version(known, task, &mut versions) {
+            return Some(found);
+        }
+        let graphs = registered.iter().flat_map(|definition| compile::definitions(definition));
+        let uses = graphs.flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
+        let used = compile::all_used(uses).into_iter().filter_map(|used| (used.called)()?.downcast().ok());
+        if let Some(found) = of_version(used, task, &mut versions) {
+            return Some(found);
+        }
+        let (graph, _) = versions.first()?;
+        let is_single = task.graph.is_none() || versions.iter().all(|(other, _)| other == graph);
+        is_single.then(|| versions.swap_remove(0).1)
     }
 }
 
-fn found_in(mut definition: Arc<Definition>, task: &NodeTask) -> Option<(Arc<Definition>, usize)> {
+type Found = (Arc<Definition>, usize);
+
+/// The node in the version with the graph of the task. `others`: those that it is found in, by their graphs.
+fn of_version(
+    definitions: impl Iterator<Item = Arc<Definition>>,
+    task: &NodeTask,
+    others: &mut Vec<(u64, Found)>,
+) -> Option<Found> {
+    for definition in definitions.filter(|known| known.name == task.workflow) {
+        let graph = compile::fingerprint(&definition).hash;
+        let Some(found) = found_in(definition, task) else { continue };
+        if task.graph == Some(graph) {
+            return Some(found);
+        }
+        others.push((graph, found));
+    }
+    None
+}
+
+fn found_in(mut definition: Arc<Definition>, task: &NodeTask) -> Option<Found> {
     let (last, around) = task.node.split_last()?;
     for name in around {
         let entry = definition.entries.iter().find(|entry| entry.name == *name)?;

@@ -161,7 +161,7 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
         let message = format!("`{path}` is in pool `{pool}`, and no node of a graph");
         return Err(Fault::Context { message });
     };
-    let (workflow, node) = place.address();
+    let (workflow, graph, node) = place.address();
     let sent = run.known_desk().and_then(|desk| desk.take_note(&path, SENT));
     let sent = sent.and_then(|sent| sent.get("task")?.as_str().map(str::to_owned));
     let id = sent.unwrap_or_else(|| {
@@ -175,6 +175,7 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
         pool: pool.to_owned(),
         run_id: run.id().to_owned(),
         workflow,
+        graph,
         node,
         path,
         attempt: attempt.number,

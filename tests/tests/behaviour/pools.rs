@@ -275,6 +275,50 @@ async fn a_machine_without_the_node_says_what_to_register() -> Result {
     Ok(())
 }
 
+/// Versions of one workflow, whose graphs differ behind the node of the pool.
+macro_rules! version {
+    ($version:ident, $($behind:ident),*) => {
+        mod $version {
+            use graphweft::prelude::*;
+
+            #[node(pool = "gpu")]
+            async fn name(_n: u32) -> String {
+                stringify!($version).to_owned()
+            }
+
+            $(#[node]
+            async fn $behind(text: String) -> String {
+                text
+            })*
+
+            workflow! { pub(crate) named(u32) -> String { START => name $(=> $behind)* => END; } }
+        }
+    };
+}
+
+version!(v1,);
+version!(v2, second);
+version!(v3, second, third);
+
+#[tokio::test]
+async fn the_machine_executes_the_node_of_the_version_that_the_run_is_driven_with() -> Result {
+    let machine = Machine::with(Engine::builder().register::<v2::named>().register_earlier::<v1::named>());
+    let engine = Engine::builder().executor(machine.clone()).build()?;
+    assert_eq!(engine.start::<v1::named>(1).await?.result().await?, "v1");
+    let engine = Engine::builder().executor(machine.clone()).build()?;
+    assert_eq!(engine.start::<v2::named>(1).await?.result().await?, "v2");
+    // It has two others.
+    let engine = Engine::builder().executor(machine).build()?;
+    let failure = failure(engine.start::<v3::named>(1).await?.result().await);
+    let text = failure.cause.to_string();
+    assert!(text.contains("no node `name` of pool `gpu` in workflow `named`; register the version"), "{text}");
+    // The only one that there is may fit.
+    let machine = Machine::with(Engine::builder().register::<v1::named>());
+    let engine = Engine::builder().executor(machine).build()?;
+    assert_eq!(engine.start::<v3::named>(1).await?.result().await?, "v1");
+    Ok(())
+}
+
 #[node(pool = "gpu")]
 async fn meet(n: u32, #[resource] gauge: &Gauge) -> u32 {
     gauge.stay_inside().await;
