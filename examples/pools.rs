@@ -67,8 +67,10 @@ async fn in_process(task: &NodeTask) -> Result<NodeResult, String> {
     let task = serde_json::to_string(task).map_err(|error| error.to_string())?;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     // When the run is cancelled, or the attempt is not needed any more, this future is dropped, and the process is killed.
-    let worker = Command::new(program).args(["work", &task]).stderr(Stdio::inherit()).kill_on_drop(true).output().await;
-    let output = worker.map_err(|error| format!("the worker does not start: {error}"))?;
+    let worker = Command::new(program).args(["work", &task]).stdout(Stdio::piped()).kill_on_drop(true).spawn();
+    let worker = worker.map_err(|error| format!("the worker does not start: {error}"))?;
+    let output =
+        worker.wait_with_output().await.map_err(|error| format!("what the worker says is not read: {error}"))?;
     if !output.status.success() {
         return Err(format!("the worker has died: {}", output.status));
     }
