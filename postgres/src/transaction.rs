@@ -190,7 +190,7 @@ async fn add_within(
     transaction.batch_execute(&local_path(&connections.schema)).await?;
     let added = runs::create_within(transaction.into(), connections.facts, run).await?;
     transaction.query_one("select set_config('search_path', $1, true)", &[&path]).await?;
-    savepoint.release().await?;
+    savepoint.release();
     Ok(added)
 }
 
@@ -201,10 +201,12 @@ struct Savepoint<'t> {
 }
 
 impl Savepoint<'_> {
-    async fn release(mut self) -> Result<(), tokio_postgres::Error> {
-        let released = self.transaction.batch_execute("release savepoint graphweft_start").await;
-        self.is_undone = released.is_err();
-        released
+    /// Without awaiting it: who is dropped meanwhile could not say whether the savepoint is still there. It cannot fail where the statement before
+    /// it has not.
+    fn release(mut self) {
+        self.is_undone = false;
+        // The first poll sends it, before all that the program sends next.
+        drop(self.transaction.batch_execute("release savepoint graphweft_start").now_or_never());
     }
 }
 
