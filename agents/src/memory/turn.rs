@@ -83,14 +83,24 @@ pub(super) async fn look(
         seen.catch_up(&*logs, log).await?;
         let turn = TurnId { run: run.to_owned(), path: path.to_owned(), again: seen.next_turn(run, path) };
         let mine = seen.open.iter().position(|open| *open == turn);
-        let before = seen.open.get(..mine.unwrap_or(seen.open.len())).unwrap_or_default();
-        let before = at_work(engine, before, run, path).await?;
+        let open = seen.open.get(..mine.unwrap_or(seen.open.len())).unwrap_or_default();
+        let may_have_ended = !open.is_empty();
+        let before = at_work(engine, open, run, path).await?;
         if let Some(around) = before.iter().find(|open| open.run == run && is_inside(path, &open.path)) {
             return Err(SessionError::Nested { session: log.to_owned(), around: around.path.clone() });
         }
         let open = SessionEntry::Opened { turn: turn.clone() };
         match (before.first(), mine) {
-            (None, Some(_)) => return Ok(Some(OpenTurn { turn, until: seen.end })),
+            (None, Some(_)) => {
+                let until = seen.end;
+                if may_have_ended {
+                    // A run that has ended since the session was read has added its turn before that.
+                    seen.catch_up(&*logs, log).await?;
+                }
+                if seen.end == until {
+                    return Ok(Some(OpenTurn { turn, until }));
+                }
+            }
             // Only if no other one comes meanwhile: the store decides.
             (None, None) => drop(append(&*logs, log, &turn.key("open"), &open, Some(seen.end)).await?),
             (Some(other), None) if overlap == Overlap::Reject => {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use futures::future::{BoxFuture, join_all};
 use graphweft::json;
 use graphweft::prelude::*;
-use graphweft::store::SqliteStore;
+use graphweft::store::{
+    LogAppended, LogEntry, LogStore, LogTrim, MemoryStore, NewLogEntry, SqliteStore, Store, StoreError,
+};
 use graphweft::{EventKind, Workflow};
 use graphweft_agents::{
     Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
@@ -279,6 +281,75 @@ async fn a_run_that_waits_for_its_turn_takes_no_place_from_the_one_that_has_it()
     first.answer("approve", "approve").await.unwrap();
     assert_eq!(result(&first).await.unwrap(), "3 seen");
     assert_eq!(result(&second).await.unwrap(), "5 seen");
+}
+
+/// Who reads that the second run has come continues when the first one has ended.
+struct EndsMeanwhile {
+    inner: Arc<MemoryStore>,
+    model: Gate,
+}
+
+impl Store for EndsMeanwhile {
+    graphweft_tests::forward_store! {
+        join leave create append start_over read header list count overview open_questions delete reserve_task claim is_alive
+        is_served is_shared is_volatile feed feed_end graph keeps_snapshots put_snapshot snapshot
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        let (logs, model) = (self.inner.logs()?, self.model.clone());
+        Some(Arc::new(EndsMeanwhileLogs { logs, runs: Arc::clone(&self.inner), model }))
+    }
+}
+
+struct EndsMeanwhileLogs {
+    logs: Arc<dyn LogStore>,
+    runs: Arc<MemoryStore>,
+    model: Gate,
+}
+
+impl LogStore for EndsMeanwhileLogs {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        self.logs.append(entry)
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        let entries = self.logs.read(log, after, until);
+        Box::pin(async move {
+            let entries = entries.await?;
+            if entries.iter().any(|entry| entry.key.starts_with("open \"second\"")) {
+                self.model.may_reply.notify_one();
+                while !self.runs.header("first").await?.unwrap().status.is_over() {
+                    tokio::task::yield_now().await;
+                }
+            }
+            Ok(entries)
+        })
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        self.logs.list(prefix)
+    }
+
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.logs.trim(trim)
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.logs.delete(log)
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_turn_comes_by_the_end_of_another_one_sees_what_that_has_said() {
+    let model = Gate::default();
+    let store = EndsMeanwhile { inner: Arc::new(MemoryStore::new()), model: model.clone() };
+    let builder = Engine::builder().store(store).resource(Models::new(model.clone()));
+    let engine = builder.register::<queued>().build().unwrap();
+    let first = start::<queued>(&engine, "first", "slow").await;
+    model.reached.notified().await;
+    let second = start::<queued>(&engine, "second", "Hello").await;
+    assert_eq!(result(&second).await.unwrap(), "3 seen");
+    assert_eq!(result(&first).await.unwrap(), "1 seen");
 }
 
 #[test]
