@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::store::{Append, Appended, NewRun, RunHeader, RunStatus};
-use graphweft::{Engine, EventKind, Json, RetryError, RunError, StartError};
+use graphweft::{Engine, EventKind, Json, RunError};
 use restate_sdk_shared_core::Value;
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
@@ -26,9 +26,10 @@ use tokio::time::Instant;
 use crate::handlers::OfEnd;
 use crate::invocation::{Handle, Invocation, MAX_BODY, Reply, Stop, too_large};
 use crate::manifest::service;
-use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
+use crate::message::{Letter, Message, REPLY, Refusal, Source, Verdict, mailbox};
 use crate::object::{Changes, DRIVER, Driver, HEADER, Object, REFUSED, to_millis};
 use crate::run_store::{Op, RunStore};
+use crate::work::{Done, is_same_json, resume, retry, start};
 
 /// An append that took longer is confirmed once more before anything follows from it: this process may have been stopped
 /// meanwhile, and another attempt may have been made. A server that is slower makes it longer, for this attempt.
@@ -53,29 +54,6 @@ const ASKS_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) enum Purpose {
     Run,
     Retry,
-}
-
-/// What the engine was asked for, and what came of it.
-enum Done {
-    /// It drives the run, or the run waits.
-    Driven,
-    /// A message was processed.
-    Processed(Source, Verdict),
-    /// The run cannot be driven here, by this program.
-    Obstacle(String),
-    /// Another attempt has to be made.
-    Failed(String),
-    /// The invocation ends with this.
-    Refused(u16, String),
-}
-
-/// Where a message has come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
-    /// From a handler, which waits for a verdict in this invocation.
-    Handler(String),
-    /// From Restate: its command line, or its page.
-    Server,
 }
 
 enum Recorded {
@@ -259,74 +237,6 @@ fn forget_later(end: &OfEnd, workflow: &str, settings: Settings, invocation: &mu
     let until = settings.retention.and_then(|retention| SystemTime::now().checked_add(retention));
     let Some(until) = until else { return Ok(()) };
     invocation.send(service(workflow), invocation.key.clone(), "forget", &json!(end), Some(to_millis(until)))
-}
-
-/// Whether two bodies are the same JSON. None at all is null.
-pub(crate) fn is_same_json(a: &[u8], b: &[u8]) -> bool {
-    let read = |body| read_json(body).ok();
-    a == b || read(a).is_some_and(|a| read(b) == Some(a))
-}
-
-fn read_json(body: &[u8]) -> serde_json::Result<Json> {
-    if body.is_empty() { Ok(Json::Null) } else { serde_json::from_slice(body) }
-}
-
-fn start(engine: Engine, workflow: String, id: String, input: &Bytes) -> BoxFuture<'static, Done> {
-    let input = read_json(input);
-    async move {
-        let input = match input {
-            Ok(input) => input,
-            Err(error) => return Done::Refused(400, format!("the input of run `{id}` is not JSON: {error}")),
-        };
-        match engine.start_json(&workflow, input).id(id).await {
-            Ok(_) => Done::Driven,
-            Err(StartError::Store(error)) => Done::Failed(error.to_string()),
-            Err(error @ StartError::MissingResources(_)) => Done::Obstacle(error.to_string()),
-            Err(error) => Done::Refused(400, error.to_string()),
-        }
-    }
-    .boxed()
-}
-
-fn retry(engine: Engine, id: String) -> BoxFuture<'static, Done> {
-    async move {
-        match engine.retry(&id).await {
-            Ok(_) => Done::Driven,
-            Err(RetryError::Store(error)) => Done::Failed(error.to_string()),
-            Err(error) => Done::Refused(409, error.to_string()),
-        }
-    }
-    .boxed()
-}
-
-/// `away`: the run, if one of its nodes is executed elsewhere. Then it may be `Sleeping`, and has to ask for the result.
-fn resume(engine: Engine, away: Option<String>) -> BoxFuture<'static, Done> {
-    async move {
-        // A claim is recorded before the run is read: of one that this program cannot resume, each attempt would leave a record.
-        match engine.check().await {
-            Ok(mut check) => match check.refused.pop() {
-                Some((_, RunError::Store(error))) => return Done::Failed(error.to_string()),
-                Some((_, why)) => return Done::Obstacle(why.to_string()),
-                None => {}
-            },
-            Err(error) => return Done::Failed(error.to_string()),
-        }
-        match engine.recover().await {
-            Ok(mut recovery) => match recovery.failed.pop() {
-                Some((_, RunError::Store(error))) => return Done::Failed(error.to_string()),
-                Some((_, why)) => return Done::Obstacle(why.to_string()),
-                None => {}
-            },
-            Err(error) => return Done::Failed(error.to_string()),
-        }
-        match away {
-            Some(run) => {
-                engine.wake(&run).await.map_or_else(|error| Done::Failed(error.to_string()), |()| Done::Driven)
-            }
-            None => Done::Driven,
-        }
-    }
-    .boxed()
 }
 
 /// What a run has come to by its last record, as JSON of [`graphweft::Outcome`]; null if that is no end.

@@ -9,10 +9,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::drive::{is_same_json, outcome_of};
+use crate::drive::outcome_of;
 use crate::invocation::{Invocation, Reply, Stop};
 use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
 use crate::object::{self, Batch, DRIVER, Driver, INPUT, Object, REFUSED, Summary};
+use crate::work::is_same_json;
 
 /// What [`Client`](crate::Client) asks the status of a run with.
 #[derive(Default, Serialize, Deserialize)]

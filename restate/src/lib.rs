@@ -14,6 +14,7 @@ mod message;
 mod object;
 mod run_store;
 mod start_message;
+mod work;
 mod worker;
 
 pub use admin::{Admin, ListRuns};

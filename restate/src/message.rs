@@ -33,6 +33,15 @@ pub(crate) struct Letter {
     pub(crate) reply_to: String,
 }
 
+/// Where a message has come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// From a handler, which waits for a verdict in this invocation.
+    Handler(String),
+    /// From Restate: its command line, or its page.
+    Server,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Message {

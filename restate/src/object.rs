@@ -276,7 +276,7 @@ impl Object {
     /// Notes which nodes are elsewhere. One that is stopped with what is around it is taken for one that still is.
     fn note_away(&mut self, record: &Record) {
         match &record.kind {
-            EventKind::Note { name, payload } if name == "pool" && payload.get("task").is_some() => {
+            kind if kind.is_sent_to_pool() => {
                 self.away.insert(record.path.clone());
             }
             kind if kind.name().starts_with("node_") => {

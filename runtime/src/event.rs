@@ -676,7 +676,16 @@ pub enum AfterFailure {
     Fails,
 }
 
+/// The note of an attempt that was sent to a pool: `{"pool": "gpu", "task": ".."}`.
+pub(crate) const SENT_TO_POOL: &str = "graphweft.pool";
+
 impl EventKind {
+    /// Whether it is the note that an attempt was sent to the [executor](crate::Executor) of its pool. Until the node ends, the run waits for what
+    /// is in no record; a store that has runs resumed by themselves has to have it [woken](crate::Engine::wake).
+    pub fn is_sent_to_pool(&self) -> bool {
+        matches!(self, EventKind::Note { name, .. } if name == SENT_TO_POOL)
+    }
+
     /// Its name, which is the `type` in its JSON: `node_started`.
     pub fn name(&self) -> &'static str {
         match self {

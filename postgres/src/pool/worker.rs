@@ -270,8 +270,8 @@ impl Worker {
                     }
                 };
                 let Some(payload) = payload.as_deref() else { return };
-                let told = self.connections.with(|client| async move { tasks::tell(&client, payload).await }).await;
-                if told.is_err() && sent.is_closed() {
+                let sent_on = self.connections.with(|client| async move { tasks::tell(&client, payload).await }).await;
+                if sent_on.is_err() && sent.is_closed() {
                     return;
                 }
             }

@@ -15,14 +15,11 @@ use serde_json::{Map, Value, json};
 
 use crate::attempt::{At, Attempt};
 use crate::context::Context;
-use crate::event::EventKind;
+use crate::event::{EventKind, SENT_TO_POOL};
 use crate::executor::{Executor, NodeReport, NodeResult, NodeTask, OfAttempt, ProgressSender};
 use crate::fault::Fault;
 use crate::requests::Elsewhere;
 use crate::shared::{Journal, Shared};
-
-/// The note of an attempt that was sent to a pool: `{"pool": "gpu", "task": ".."}`.
-const SENT: &str = "pool";
 
 /// What executes the attempts of this pool; `None` if this process does, for an attempt that was sent here too.
 pub(crate) fn executor_of(context: &Context, pool: &str) -> Option<Arc<dyn Executor>> {
@@ -162,12 +159,12 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
         return Err(Fault::Context { message });
     };
     let (workflow, graph, node) = place.address();
-    let sent = run.known_desk().and_then(|desk| desk.take_note(&path, SENT));
+    let sent = run.known_desk().and_then(|desk| desk.take_note(&path, SENT_TO_POOL));
     let sent = sent.and_then(|sent| sent.get("task")?.as_str().map(str::to_owned));
     let id = sent.unwrap_or_else(|| {
         let id = run.env.clock.new_run_id();
         let payload = json!({ "pool": pool, "task": id });
-        run.record(|| path.clone(), || EventKind::Note { name: SENT.to_owned(), payload });
+        run.record(|| path.clone(), || EventKind::Note { name: SENT_TO_POOL.to_owned(), payload });
         id
     });
     Ok(NodeTask {

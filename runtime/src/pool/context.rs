@@ -188,13 +188,13 @@ pub(crate) struct Outlet(OnceLock<Reports>);
 
 /// The reports of an attempt.
 pub(crate) struct Reports {
-    told: Mutex<Vec<NodeReport>>,
+    made: Mutex<Vec<NodeReport>>,
     progress: Box<dyn Fn(Value) + Send + Sync>,
 }
 
 impl Reports {
     pub(crate) fn new(progress: Box<dyn Fn(Value) + Send + Sync>) -> Self {
-        Reports { told: Mutex::default(), progress }
+        Reports { made: Mutex::default(), progress }
     }
 }
 
@@ -206,13 +206,13 @@ impl Outlet {
     /// Takes the messages and notes so far.
     pub(crate) fn take(&self) -> Vec<NodeReport> {
         self.0.get().map_or_else(Vec::new, |reports| {
-            std::mem::take(&mut *reports.told.lock().unwrap_or_else(PoisonError::into_inner))
+            std::mem::take(&mut *reports.made.lock().unwrap_or_else(PoisonError::into_inner))
         })
     }
 
     fn push(&self, report: NodeReport) {
         if let Some(reports) = self.0.get() {
-            reports.told.lock().unwrap_or_else(PoisonError::into_inner).push(report);
+            reports.made.lock().unwrap_or_else(PoisonError::into_inner).push(report);
         }
     }
 

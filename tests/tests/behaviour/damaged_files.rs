@@ -5,7 +5,7 @@
 //! cut short, and goes on from the last commit before it. So what is right then is what was right at some commit.
 //!
 //! Every byte of a database without a log is changed as a whole for the store; of the bits, of the bytes of a log, of the prefixes, and of
-//! what an engine goes on from, some are chosen by a seed. `GRAPHWEFT_DAMAGE=all` takes all of them in each way, which takes many minutes;
+//! what an engine resumes from, some are chosen by a seed. `GRAPHWEFT_DAMAGE=all` takes all of them in each way, which takes many minutes;
 //! `GRAPHWEFT_SEED=7` chooses the same ones again.
 
 use std::collections::BTreeMap;
