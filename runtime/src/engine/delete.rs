@@ -141,10 +141,14 @@ impl Engine {
     pub async fn delete_expired_by(&self, retention: Retention) -> Result<u64, StoreError> {
         let mut deleted = 0;
         for (status, keep) in retention.ages() {
+            let mut before = Vec::new();
             loop {
-                let found = self.delete_some(status, keep, retention).await?;
-                deleted += found;
-                if found < AT_ONCE as u64 {
+                let runs = self.some_expired(status, keep).await?;
+                // Another one may delete beside this: what was found says whether there is more, not what was deleted.
+                let is_all = runs.len() < AT_ONCE || runs == before;
+                before.clone_from(&runs);
+                deleted += self.delete_all(runs, retention).await?;
+                if is_all {
                     break;
                 }
             }
@@ -189,9 +193,11 @@ impl Engine {
         }
         let mut pause = LOOK;
         for (status, keep) in self.0.retention.ages() {
-            if self.delete_some(status, keep, self.0.retention).await? == AT_ONCE as u64 {
+            let runs = self.some_expired(status, keep).await?;
+            if runs.len() == AT_ONCE {
                 pause = LOOK_FOR_MORE;
             }
+            self.delete_all(runs, self.0.retention).await?;
         }
         Ok(pause)
     }
@@ -202,14 +208,16 @@ impl Engine {
         Some(RunQuery { status: vec![status], unchanged_since: Some(since), ..RunQuery::default() })
     }
 
-    async fn delete_some(&self, status: RunStatus, keep: Duration, by: Retention) -> Result<u64, StoreError> {
-        let Some(expired) = self.expired(status, keep) else { return Ok(0) };
+    async fn some_expired(&self, status: RunStatus, keep: Duration) -> Result<Vec<RunKey>, StoreError> {
+        let Some(expired) = self.expired(status, keep) else { return Ok(Vec::new()) };
         let query = RunQuery { oldest_first: true, limit: AT_ONCE, ..expired };
-        let runs: Vec<RunKey> = self.0.store.list(query).await?.iter().map(|header| header.key).collect();
-        if runs.is_empty() { Ok(0) } else { self.delete_all(runs, by).await }
+        Ok(self.0.store.list(query).await?.iter().map(|header| header.key).collect())
     }
 
     async fn delete_all(&self, runs: Vec<RunKey>, by: Retention) -> Result<u64, StoreError> {
+        if runs.is_empty() {
+            return Ok(0);
+        }
         let now = self.0.env.clock.now();
         let ids_until = Some(by.keeps_ids()).filter(|keep| !keep.is_zero());
         let ids_until = ids_until.map(|keep| after(now, keep));

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use futures::FutureExt;
 use graphweft::prelude::*;
-use graphweft::store::SqliteStore;
+use graphweft::store::{BoxFuture, RunHeader, RunQuery, SqliteStore, Store, StoreError};
 use graphweft::{DeleteError, Retention, RunError, StartError};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -119,6 +120,44 @@ async fn runs_are_deleted_when_their_time_is_over_and_others_stay() {
     days.pass(1000);
     assert_eq!(engine.delete_expired().await.unwrap(), 0);
     assert_eq!(there().await, ["waiting", "cancelled"]);
+}
+
+/// A store of which another engine deletes too: one of those that were just found.
+struct DeletedBeside {
+    inner: SqliteStore,
+    other: Engine,
+}
+
+impl Store for DeletedBeside {
+    graphweft_tests::forward_store! {
+        join leave create append start_over read header count overview open_questions delete reserve_task claim is_alive
+        is_served is_shared feed feed_end graph logs
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        async {
+            let found = self.inner.list(query).await?;
+            if let Some(first) = found.first() {
+                self.other.delete_run(&first.id).await.expect("it is over");
+            }
+            Ok(found)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn all_expired_runs_are_deleted_also_if_another_engine_deletes_some_of_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let other = Engine::builder().store(inner.clone()).build().unwrap();
+    let engine = Engine::builder().store(DeletedBeside { inner, other }).register::<lengthen>().build().unwrap();
+    for number in 0..350 {
+        engine.start::<lengthen>("a".to_owned()).id(format!("{number}")).await.unwrap().result().await.unwrap();
+    }
+    // One of each of the four hundreds was deleted by the other.
+    assert_eq!(engine.delete_expired_by(Retention::completed(Duration::ZERO)).await.unwrap(), 346);
+    assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 0);
 }
 
 /// 365 days of 20 runs, of which 30 days are kept.
