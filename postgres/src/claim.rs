@@ -24,19 +24,19 @@ const FROM: [(&str, &str); 3] =
 const IS_READY: [&str; 2] = ["r.ready <= $7", "r.ready > $7 and r.suspended > $7"];
 
 /// The suspended runs for which a pool has a result become ready: those without an owner, of the claimer and of the dead. One of the claimer
-/// that is in its memory gets the result by its executor, and is an exception. A result is announced once, and some times more while it is new: an engine
-/// that comes to rest writes over when its run is ready, and takes the result after that.
+/// that is in its memory gets the result by its executor, and is an exception. A result is announced once to each engine that claims, and some
+/// times more while it is new: an engine that comes to rest writes over when its run is ready, and takes the result after that.
 const WOKEN: &str = "woken as (
      update runs r set ready = $7 where id in (
          select run from node_tasks where result is not null and not taken
-         and (not announced or done > now() - interval '10 seconds')
+         and (announced is distinct from $1 or done > now() - interval '10 seconds')
      )
      and status in ('waiting', 'sleeping') and (ready is null or ready > $7) and workflow = any($2) and $4::bigint is null
      and (owner is null or owner = $1 or $6 and owner in (select id from dead)) returning id, key, ready, records
  ),
  announced as (
-     update node_tasks t set announced = true from woken
-     where t.run = woken.id and result is not null and not taken and not announced
+     update node_tasks t set announced = $1 from woken
+     where t.run = woken.id and result is not null and not taken and announced is distinct from $1
  )";
 
 /// The first rows of each, in the order of time.

@@ -27,8 +27,8 @@ use crate::trouble::Trouble;
 ///
 /// A row of `node_tasks` is an attempt at a node of a pool. It is free, has a worker, which is an owner, or has a result. `taken`: the
 /// engine that drives the run has read the result, and has added records since; it is kept for some time after that, in case that those
-/// were others. A run that is suspended is made ready by a result that is not taken. `announced`: it was, and is again
-/// only as long as the result is new: one that was recorded by an engine which died then is never taken.
+/// were others. A run that is suspended is made ready by a result that is not taken. `announced`: to which owner it was, and it
+/// is again to another one, and as long as the result is new: one that was recorded by an engine which died then is never taken.
 ///
 /// An owner is an engine, or a worker of pools: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
 /// noticed when its machine is gone. `beat` is when it has done that last: an engine that has just lost its connection makes
@@ -168,7 +168,7 @@ const STEPS: &[&str] = &["
         result text,
         done timestamptz,
         taken boolean not null default false,
-        announced boolean not null default false,
+        announced bigint,
         primary key (run, task)
     );
     create index node_tasks_free on node_tasks (pool, number) where result is null and worker is null and not cancelled;

@@ -69,8 +69,10 @@ pub trait Executor: Send + Sync + 'static {
     fn execute(&self, task: NodeTask, progress: ProgressSender) -> BoxFuture<'static, Result<NodeResult, Fault>>;
 
     /// The task with this id is no longer needed: its run was cancelled or has failed, or nothing needs the output. Called once the
-    /// future of [`execute`](Self::execute) is dropped, in the runtime of the run. It returns at once; what it begins may fail, since
-    /// the result of the task is ignored in any case. It is not called for a run that was outside of the memory when it was cancelled: an
+    /// future of [`execute`](Self::execute) is dropped and the reason is recorded, in the runtime of the run: an engine that has lost a
+    /// run cancels nothing. It returns at once; what it begins may fail, since the result of the task is ignored in any case.
+    ///
+    /// It is not called for a call of a workflow that a node drops, nor for a run that was outside of the memory when it was cancelled: an
     /// executor that [accepts](ProgressSender::accepted) tasks has to look from time to time which of their runs are over.
     fn cancel(&self, run_id: &str, id: &str) {
         let _ = (run_id, id);

@@ -5,13 +5,14 @@ use std::fmt;
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use graphweft::store::{Owner, StoreError};
 use graphweft::{Engine, ExecuteError, Fault, NodeResult, NodeTask};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{Id, JoinHandle, JoinSet};
 
 use super::listener::{CANCELLED, FREE, LOOK, Listener, progress};
 use super::tasks;
@@ -156,13 +157,17 @@ impl Drop for Leaves {
     }
 }
 
-/// By run and task: what cancels it.
-type UnderWay = HashMap<(String, String), watch::Sender<bool>>;
+/// The run and the id of a task.
+type Key = (String, String);
+
+/// What cancels each task.
+type UnderWay = HashMap<Key, watch::Sender<bool>>;
 
 impl Worker {
     async fn work(self: &Arc<Self>, at_once: usize, mut drained: watch::Receiver<bool>) {
         let mut listener = Listener::new(&self.connections, &[FREE, CANCELLED], |_| ());
         let (mut executing, mut under_way) = (JoinSet::new(), UnderWay::new());
+        let mut keys: HashMap<Id, Key> = HashMap::new();
         let (mut looked_after, mut tidied): (Option<Instant>, Option<Instant>) = (None, None);
         let (mut drains, mut may_be_more) = (*drained.borrow(), true);
         while !drains || !executing.is_empty() {
@@ -172,9 +177,14 @@ impl Worker {
                     Ok(claimed) => {
                         may_be_more = claimed.len() == most;
                         for task in claimed {
+                            let key = (task.run_id.clone(), task.id.clone());
+                            // One that was given away since this worker was believed dead, and came back.
+                            if under_way.contains_key(&key) {
+                                continue;
+                            }
                             let (cancels, cancelled) = watch::channel(false);
-                            under_way.insert((task.run_id.clone(), task.id.clone()), cancels);
-                            executing.spawn(Arc::clone(self).execute(task, cancelled));
+                            under_way.insert(key.clone(), cancels);
+                            keys.insert(executing.spawn(Arc::clone(self).execute(task, cancelled)).id(), key);
                         }
                     }
                     Err(error) => {
@@ -184,8 +194,9 @@ impl Worker {
                 }
             }
             tokio::select! {
-                Some(done) = executing.join_next() => {
-                    if let Ok(key) = done {
+                Some(done) = executing.join_next_with_id() => {
+                    let id = done.map_or_else(|error| error.id(), |(id, ())| id);
+                    if let Some(key) = keys.remove(&id) {
                         under_way.remove(&key);
                     }
                     may_be_more = true;
@@ -236,8 +247,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Executes a task, and adds its result. Returns its run and id.
-    async fn execute(self: Arc<Self>, task: NodeTask, mut cancelled: watch::Receiver<bool>) -> (String, String) {
+    /// Executes a task, and adds its result.
+    async fn execute(self: Arc<Self>, task: NodeTask, mut cancelled: watch::Receiver<bool>) {
         let key = (task.run_id.clone(), task.id.clone());
         let (sends, mut sent) = mpsc::channel(PROGRESS);
         let of = key.clone();
@@ -291,15 +302,18 @@ impl Worker {
                 self.until_written(|client| async move { tasks::finish(&client, owner, of, result).await }).await;
             }
         }
-        key
     }
 
-    /// Writes the end of a task, however long the server is away: no other worker executes it while this one lives.
+    /// Writes the end of a task, however long the server is away: no other worker executes it while this one lives. The tables of a
+    /// database that was restored do not know it.
     async fn until_written<F>(&self, write: impl Fn(deadpool_postgres::Object) -> F)
     where
         F: Future<Output = Result<(), Trouble>>,
     {
         while let Err(error) = self.connections.with(&write).await {
+            if self.connections.restored.load(Ordering::Relaxed) {
+                return;
+            }
             tracing::warn!(%error, "the result of a task could not be written, and is written again");
             tokio::time::sleep(LOOK).await;
         }

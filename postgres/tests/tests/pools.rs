@@ -42,8 +42,12 @@ async fn engine_of(store: &PostgresStore) -> Engine {
 }
 
 async fn worker_of(store: &PostgresStore) -> PostgresWorker {
+    worker_with(store, 1).await
+}
+
+async fn worker_with(store: &PostgresStore, at_once: usize) -> PostgresWorker {
     let engine = Engine::builder().register::<scene>().register::<poster>().build().unwrap();
-    store.worker(engine).pool("gpu").max_concurrency(1.try_into().unwrap()).start().await.unwrap()
+    store.worker(engine).pool("gpu").max_concurrency(at_once.try_into().unwrap()).start().await.unwrap()
 }
 
 fn spawn(schema: &str, ledger: &Path) -> Child {
@@ -122,6 +126,45 @@ async fn a_run_that_is_in_no_memory_continues_on_another_engine_when_its_own_is_
     let other = engine_of(&store).await;
     let run = other.get_run_of::<scene>("moved").await.unwrap().unwrap();
     assert_eq!((run.result().await.unwrap(), begun("moved")), (of_scene(3), 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_was_announced_to_an_engine_that_is_gone_wakes_its_run_on_another_one() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    engine_without(&store, "announced").await.shutdown().await;
+    let worker = worker_of(&store).await;
+    until("all are done", async || lines_of("announced").iter().filter(|(what, ..)| what == "end").count() == 8).await;
+    worker.drain().await;
+    // Some time ago, and the engine died before it resumed the run.
+    let announced = "update node_tasks set announced = 0, done = done - interval '1 minute'";
+    assert_eq!(client(&schema).await.execute(announced, &[]).await.unwrap(), 8);
+    let other = engine_of(&store).await;
+    let run = other.get_run_of::<scene>("announced").await.unwrap().unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it wakes");
+    assert_eq!(result.unwrap(), of_scene(3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_keeps_a_task_that_was_freed_under_it_and_has_come_back() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let _worker = worker_with(&store, 2).await;
+    let run = engine.start::<poster>(1).id("freed").await.unwrap();
+    until("the node begins", async || begun("freed") == 1).await;
+    // As if it had been believed dead.
+    let freed = "with freed as (update node_tasks set worker = null where worker is not null returning run)
+        select tell_pools('free') from freed";
+    let client = client(&schema).await;
+    client.query_one(freed, &[]).await.unwrap();
+    until("it begins again", async || begun("freed") == 2).await;
+    // The worker looks at the table meanwhile, which says that it has the task.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(begun("freed"), 2);
+    run.cancel().await.unwrap();
+    until("it hears of it", async || lines_of("freed").iter().filter(|(what, ..)| what == "stopped").count() == 2)
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,6 +12,7 @@ use std::task::Poll;
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 
 use crate::attempt::{At, Attempt};
 use crate::context::Context;
@@ -142,12 +143,29 @@ impl OfAttempt for Waiting {
     }
 }
 
-/// An attempt that is stopped is no longer needed. One that is dropped otherwise continues: its run has left this process.
+/// An attempt that is stopped is no longer needed, once that is recorded. One that is dropped otherwise continues: its run has left this
+/// process.
 impl Drop for Sent {
     fn drop(&mut self) {
         let was_sent = self.is_open.swap(false, Ordering::AcqRel);
-        if was_sent && !self.id.is_empty() && self.attempt.is_stopped() {
-            self.executor.cancel(self.attempt.run.id(), &self.id);
+        if !was_sent || self.id.is_empty() || !self.attempt.is_stopped() {
+            return;
+        }
+        let (executor, id) = (Arc::clone(&self.executor), std::mem::take(&mut self.id));
+        let run = Arc::clone(&self.attempt.run);
+        let cancels = async move {
+            // An engine that has lost the run may not stop what another one waits for.
+            let may_cancel = match &run.journal {
+                Some(journal) => journal.flush().await.is_ok(),
+                None => true,
+            };
+            if may_cancel {
+                executor.cancel(run.id(), &id);
+            }
+        };
+        // Without a runtime the executor finds that the run is over.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(cancels);
         }
     }
 }

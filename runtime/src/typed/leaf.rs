@@ -28,7 +28,7 @@ use crate::replacement::Replacement;
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Moment, Routed, no_body,
 };
-use crate::value::{MaxSize, drop_refused};
+use crate::value::{Against, MaxSize, drop_refused};
 
 /// Converts a node's output to the value for its edges: the output itself, or the collected value of a collecting node.
 pub trait Yields<N: Node>: Send + Sync + 'static {
@@ -105,25 +105,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 Ok(input) => input,
                 Err(fault) => return Finished::from(fault),
             };
-            let replacement = Replacement::<N>::of(&context);
-            if let (Some(pool), None) = (N::FACTS.pool, &replacement)
-                && let Some(executor) = executor_of(&context, pool)
-            {
-                let max = context.0.run.env.max_value_size;
-                let sent = match input.__to_json(max) {
-                    Ok(input) => send_away(executor, pool, input, &context),
-                    Err(error) => {
-                        drop_refused(input);
-                        return Finished::from(Fault::unrecordable("input", error));
-                    }
-                };
-                drop(input);
-                return match sent.await {
-                    Ok(result) => leaf.returned(result, &context),
-                    Err(fault) => Finished::from(fault),
-                };
-            }
-            let result = match replacement {
+            let result = match Replacement::<N>::of(&context) {
                 Some(replacement) => {
                     let mut body = replacement.run(input, context.clone());
                     poll_fn(|waker| or_fault(body.as_mut().poll(waker), &context)).await
@@ -159,6 +141,45 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         }
     }
 
+    fn body(
+        input: impl FnOnce(&Self) -> Result<N::Input, Fault> + Send + 'static,
+        context: Context,
+    ) -> AttemptBody<'static> {
+        // Known before code is made: no node has the code for both.
+        if const { N::FACTS.pool.is_some() } {
+            AttemptBody::new(Self::attempt_of_pool(input, context))
+        } else {
+            AttemptBody::new(Self::attempt(input, context))
+        }
+    }
+
+    /// In the pool, unless this process executes what it would do.
+    async fn attempt_of_pool(
+        input: impl FnOnce(&Self) -> Result<N::Input, Fault> + Send + 'static,
+        context: Context,
+    ) -> Finished {
+        let pool = N::FACTS.pool.filter(|_| Replacement::<N>::of(&context).is_none());
+        let executor = pool.and_then(|pool| Some((pool, executor_of(&context, pool)?)));
+        let Some((pool, executor)) = executor else { return Self::attempt(input, context).await };
+        let Some(leaf) = context.0.body::<Self>() else { return Finished::from(no_body(context.path())) };
+        let input = match input(leaf) {
+            Ok(input) => input,
+            Err(fault) => return Finished::from(fault),
+        };
+        let sent = match input.__to_json(context.0.run.env.max_value_size) {
+            Ok(input) => send_away(executor, pool, input, &context),
+            Err(error) => {
+                drop_refused(input);
+                return Finished::from(Fault::unrecordable("input", error));
+            }
+        };
+        drop(input);
+        match sent.await {
+            Ok(result) => leaf.returned(result, &context),
+            Err(fault) => Finished::from(fault),
+        }
+    }
+
     /// The end of an attempt that was executed elsewhere.
     fn returned(&self, mut result: NodeResult, context: &Context) -> Finished {
         take_result(&mut result, context);
@@ -171,7 +192,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
             Finished::from(Fault::Context { message })
         };
         match result.outcome {
-            NodeOutcome::Completed { output, state } => match Y::Given::__from_json(&output) {
+            NodeOutcome::Completed { output, state } => match read::<Y::Given>(&output) {
                 Ok(given) => {
                     for write in state {
                         context.0.draft().write(Part::Shared, write);
@@ -180,7 +201,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                     let output = context.records().map(|_| Box::new(output));
                     Finished::Emitted { emitted, output, holder: None }
                 }
-                Err(error) => unreadable("output", error.into()),
+                Err(problem) => unreadable("output", problem),
             },
             NodeOutcome::Failed { cause, retry, error } => {
                 let retryable = Retryable::from(retry);
@@ -256,6 +277,15 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     }
 }
 
+/// Reads a value from another process, whose program may be another version.
+fn read<T: Payload>(json: &serde_json::Value) -> Result<T, Unreadable> {
+    let value = T::__from_json(json)?;
+    match reread::<T>().check(json, Against::Fields) {
+        Ok(()) => Ok(value),
+        Err(misread) => Err(misread.into()),
+    }
+}
+
 impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     fn uses(&self) -> Vec<NodeInfo> {
         self.node.uses()
@@ -274,18 +304,18 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     }
 
     fn read_input(&self, input: &serde_json::Value) -> Result<BoxValue, Unreadable> {
-        Ok(Box::new(N::Input::__from_json(input)?))
+        Ok(Box::new(read::<N::Input>(input)?))
     }
 
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
         match input.downcast::<N::Input>() {
-            Ok(input) => AttemptBody::new(Self::attempt(taken(*input), context)),
+            Ok(input) => Self::body(taken(*input), context),
             Err(_) => AttemptBody::new(ready(Finished::from(wrong_input::<N>()))),
         }
     }
 
     fn run_once(&self, arrived: Arrived, context: Context) -> AttemptBody<'static> {
-        AttemptBody::new(Self::attempt(|leaf| take(arrived, &leaf.joins), context))
+        Self::body(|leaf| take(arrived, &leaf.joins), context)
     }
 
     fn go_on(
@@ -295,13 +325,17 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         context: Context,
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static> {
-        let attempt = match take_one(value, hand) {
-            Ok(input) => Self::attempt(taken(input), context),
+        let input = match take_one(value, hand) {
+            Ok(input) => taken(input),
             Err(fault) => return AttemptBody::new(ready(Finished::from(fault))),
         };
-        let Some(mut body) = spare else { return AttemptBody::new(attempt) };
-        body.set(attempt);
-        body
+        match spare {
+            Some(mut body) if const { N::FACTS.pool.is_none() } => {
+                body.set(Self::attempt(input, context));
+                body
+            }
+            _ => Self::body(input, context),
+        }
     }
 
     fn route_fault(

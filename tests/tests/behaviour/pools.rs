@@ -8,8 +8,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
 use graphweft::state::Append;
-use graphweft::{BuildError, EngineBuilder, Executor, NodeResult, NodeTask, ProgressSender, json};
+use graphweft::{BuildError, EngineBuilder, ExecuteError, Executor, NodeResult, NodeTask, ProgressSender, json};
 use graphweft_tests::{Death, Gauge, Journal, OnDisk, failure, records, started};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -678,5 +679,48 @@ async fn a_run_with_an_attempt_that_may_not_begin_again_stays_in_memory() -> Res
     assert_eq!(stays.status().await?, RunStatus::Running);
     queue.ends_all(5);
     assert_eq!(stays.result().await?, 5);
+    Ok(())
+}
+
+#[value]
+#[derive(Debug)]
+struct Letter {
+    text: String,
+}
+
+#[node(pool = "gpu")]
+async fn seal(letter: Letter) -> Letter {
+    letter
+}
+
+workflow! { sealed(Letter) -> Letter { START => seal => END; } }
+
+#[tokio::test]
+async fn a_worker_refuses_an_input_with_a_field_that_its_type_does_not_have() -> Result {
+    let task: NodeTask = serde_json::from_value(json!({
+        "id": "1", "pool": "gpu", "run_id": "run", "workflow": "sealed", "node": ["seal"], "path": "sealed/seal", "attempt": 1,
+        "input": { "text": "a", "copies": 2 },
+    }))?;
+    let error = Engine::builder().register::<sealed>().build()?.execute(task).await.unwrap_err();
+    assert!(matches!(&error, ExecuteError::InvalidInput { field, .. } if field == "copies"), "{error:?}");
+    Ok(())
+}
+
+/// Has this output for every attempt.
+struct Returns(Value);
+
+impl Executor for Returns {
+    fn execute(&self, _: NodeTask, _: ProgressSender) -> BoxFuture<'static, std::result::Result<NodeResult, Fault>> {
+        let result = serde_json::from_value(json!({ "outcome": { "completed": { "output": self.0 } } })).unwrap();
+        futures::future::ready(Ok(result)).boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_output_with_a_field_that_the_type_of_the_driver_does_not_have_fails_the_attempt() -> Result {
+    let engine = Engine::builder().executor(Returns(json!({ "text": "a", "copies": 2 }))).build()?;
+    let failure = failure(engine.start::<sealed>(Letter { text: "a".to_owned() }).await?.result().await);
+    let text = failure.cause.to_string();
+    assert!(text.contains("`sealed/seal` has returned from its pool cannot be read: at `copies`"), "{text}");
     Ok(())
 }
