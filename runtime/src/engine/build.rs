@@ -259,7 +259,8 @@ impl EngineBuilder {
     ///
     /// A run is not unloaded while an `at_most_once` node of it runs, or while anything but its requests can wake one
     /// of its nodes: a socket, a channel or a timer of the node's own, as in `join!(ctx.ask(..), work())`. `join_all`
-    /// of more than 30 futures counts as such, and so does a clone of a node's [`Context`](crate::Context).
+    /// of more than 30 futures counts as such, and so does a clone of a node's [`Context`](crate::Context). Nor is a run
+    /// unloaded whose workflow is not [registered](Self::register): this engine could not resume it.
     pub fn max_resident_waiting(mut self, runs: usize) -> Self {
         self.env.max_resident_waiting = runs;
         self

@@ -16,7 +16,7 @@ impl Engine {
     /// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
     /// # workflow! { pub publish(()) -> bool { START => review; } }
     /// # graphweft::block_on(async {
-    /// let engine = Engine::builder().max_resident_waiting(0).build()?;
+    /// let engine = Engine::builder().max_resident_waiting(0).register::<publish>().build()?;
     /// let run = engine.start::<publish>(()).id("poem").await?;
     /// run.outcome().await?; // it waits
     /// engine.until_not_driven("poem").await?;
