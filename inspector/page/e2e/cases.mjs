@@ -44,6 +44,8 @@ export const cases = {
     await page.goto(`${server.url}#/runs/form-1`);
     await status(page, 'completed');
     await shot(page, 'completed');
+    await page.click('.row:has-text("load_style")');
+    await page.waitForSelector('.d-head .tag:has-text("pool styles")');
     assert.deepEqual(problems, []);
     await close();
   },

@@ -117,6 +117,11 @@ function Head({ thing, node, moment, onSelect }: { thing: Thing; node: GraphNode
           {leafOf(thing.path)}
         </h2>
         <span className="tag">{kind}</span>
+        {node?.pool && (
+          <span className="tag" title="What executes its attempts">
+            pool {node.pool}
+          </span>
+        )}
         <span className="grow" />
         <button type="button" className="ghost icon" aria-label="Select nothing" title="Select nothing (Esc)" onClick={() => onSelect(null)}>
           <Sign name="close" />

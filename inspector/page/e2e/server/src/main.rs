@@ -74,7 +74,7 @@ async fn classify(request: Request, ctx: &Context, #[writes(COST)] cost: StateWr
 }
 
 /// Reads the house style.
-#[node]
+#[node(pool = "styles")]
 async fn load_style(_request: Request) -> String {
     tokio::time::sleep(Duration::from_millis(150)).await;
     "plain".to_owned()
@@ -420,7 +420,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let builder = Engine::builder().store(store).register::<briefing>().register::<verify>();
     let builder = builder.register::<settlement>().register::<busy>();
     let builder = builder.resource(Models::new(model())).register::<desk>();
-    let engine = builder.register::<invoice>().register::<name_release>().register::<wide>().build()?;
+    let engine = builder.register::<invoice>().register::<name_release>().register::<wide>().pool("styles").build()?;
     engine.recover().await?;
     let app = axum::Router::new().nest("/runs", graphweft_inspector::router(engine.clone()));
     let listener = tokio::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?;
