@@ -31,6 +31,12 @@ fn resumed(events: &[String]) -> usize {
     events.iter().filter(|event| *event == "refund run_resumed").count()
 }
 
+/// What is recorded is not executed again.
+fn assert_is_not_repeated(events: &[String]) {
+    let starts = events.iter().filter(|event| *event == "refund/check node_started").count();
+    assert_eq!(starts, 1, "{events:?}");
+}
+
 #[tokio::test]
 async fn three_processes_share_the_work_and_those_that_are_left_continue_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -59,15 +65,17 @@ async fn three_processes_share_the_work_and_those_that_are_left_continue_it() {
         settle(&third, &format!("first-{n}"), "new").await;
         let events = all(&second, &format!("first-{n}")).await;
         assert_eq!(resumed(&events), 1, "{events:?}");
-        let starts = events.iter().filter(|event| *event == "refund/check node_started").count();
-        assert_eq!(starts, 1, "what is recorded is not repeated: {events:?}");
+        assert_is_not_repeated(&events);
     }
 
     // Each of the others ends its own, until one is stopped while its runs wait for the bank.
     settle(&third, "large", "new").await;
     for n in 0..2 {
         settle(&third, &format!("second-{n}"), "new").await;
-        assert_eq!(resumed(&all(&third, &format!("second-{n}")).await), 0);
+        let events = all(&third, &format!("second-{n}")).await;
+        // A claim of the second one itself may have met a run that it was about to have in memory.
+        assert!(resumed(&events) <= 1, "{events:?}");
+        assert_is_not_repeated(&events);
     }
     second.terminate();
     assert!(soon(second.end()).await.0.success());
@@ -77,7 +85,9 @@ async fn three_processes_share_the_work_and_those_that_are_left_continue_it() {
     }
     for n in 0..4 {
         settle(&third, &format!("third-{n}"), "new").await;
-        assert_eq!(resumed(&all(&third, &format!("third-{n}")).await), 0);
+        let events = all(&third, &format!("third-{n}")).await;
+        assert!(resumed(&events) <= 1, "{events:?}");
+        assert_is_not_repeated(&events);
     }
     all(&third, "large").await;
     let (_, page) = third.send("GET", "/runs?status=completed&limit=1", &Value::Null).await;
