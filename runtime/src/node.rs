@@ -169,6 +169,13 @@ pub(crate) const fn reread<T: Payload>() -> Reread {
     }
 }
 
+/// Reads a value that another version of the program may have written, unless that loses some of its fields.
+pub(crate) fn read_whole<T: Payload>(json: &serde_json::Value) -> Result<T, Unreadable> {
+    let value = T::__from_json(json)?;
+    reread::<T>().check(json, Against::Fields)?;
+    Ok(value)
+}
+
 /// A value that was read from its record, and cannot be written.
 pub(crate) fn not_written(error: Unrecordable) -> Unreadable {
     Unreadable { field: error.field(), message: error.message().to_owned() }
@@ -209,8 +216,7 @@ impl Failure {
     /// ```
     pub fn error_as<E: Payload>(&self) -> Option<E> {
         let recorded = self.error.as_deref()?;
-        let error = E::__from_json(recorded).ok()?;
-        reread::<E>().check(recorded, Against::Fields).is_ok().then_some(error)
+        read_whole(recorded).ok()
     }
 
     /// The recorded JSON of that error.

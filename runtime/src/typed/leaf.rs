@@ -19,7 +19,7 @@ use crate::error_text::is_too_deep;
 use crate::executor::{NodeOutcome, NodeResult};
 use crate::fault::{Cause, Fault};
 use crate::field::{Unreadable, at_field};
-use crate::node::{Collector, Node, Payload, reread};
+use crate::node::{Collector, Node, Payload, read_whole, reread};
 use crate::node_facts::WriteError;
 use crate::node_info::NodeInfo;
 use crate::options::{NodeOptions, Retryable};
@@ -28,7 +28,7 @@ use crate::replacement::Replacement;
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Moment, Routed, no_body,
 };
-use crate::value::{Against, MaxSize, drop_refused};
+use crate::value::{MaxSize, drop_refused};
 
 /// Converts a node's output to the value for its edges: the output itself, or the collected value of a collecting node.
 pub trait Yields<N: Node>: Send + Sync + 'static {
@@ -141,7 +141,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         }
     }
 
-    fn body(
+    fn attempt_body(
         input: impl FnOnce(&Self) -> Result<N::Input, Fault> + Send + 'static,
         context: Context,
     ) -> AttemptBody<'static> {
@@ -192,7 +192,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
             Finished::from(Fault::Context { message })
         };
         match result.outcome {
-            NodeOutcome::Completed { output, state } => match read::<Y::Given>(&output) {
+            NodeOutcome::Completed { output, state } => match read_whole::<Y::Given>(&output) {
                 Ok(given) => {
                     for write in state {
                         context.0.draft().write(Part::Shared, write);
@@ -277,15 +277,6 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     }
 }
 
-/// Reads a value from another process, whose program may be another version.
-fn read<T: Payload>(json: &serde_json::Value) -> Result<T, Unreadable> {
-    let value = T::__from_json(json)?;
-    match reread::<T>().check(json, Against::Fields) {
-        Ok(()) => Ok(value),
-        Err(misread) => Err(misread.into()),
-    }
-}
-
 impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     fn uses(&self) -> Vec<NodeInfo> {
         self.node.uses()
@@ -304,18 +295,18 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     }
 
     fn read_input(&self, input: &serde_json::Value) -> Result<BoxValue, Unreadable> {
-        Ok(Box::new(read::<N::Input>(input)?))
+        Ok(Box::new(read_whole::<N::Input>(input)?))
     }
 
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
         match input.downcast::<N::Input>() {
-            Ok(input) => Self::body(taken(*input), context),
+            Ok(input) => Self::attempt_body(taken(*input), context),
             Err(_) => AttemptBody::new(ready(Finished::from(wrong_input::<N>()))),
         }
     }
 
     fn run_once(&self, arrived: Arrived, context: Context) -> AttemptBody<'static> {
-        Self::body(|leaf| take(arrived, &leaf.joins), context)
+        Self::attempt_body(|leaf| take(arrived, &leaf.joins), context)
     }
 
     fn go_on(
@@ -334,7 +325,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
                 body.set(Self::attempt(input, context));
                 body
             }
-            _ => Self::body(input, context),
+            _ => Self::attempt_body(input, context),
         }
     }
 

@@ -4,8 +4,9 @@
 //! The log beside a database is different in one way: SQLite cannot tell a byte that changed there from a write that was
 //! cut short, and goes on from the last commit before it. So what is right then is what was right at some commit.
 //!
-//! Of the bytes and bits of a database and of a log, of the prefixes, and of what an engine resumes from, some are chosen by a seed. `GRAPHWEFT_DAMAGE=all` takes all of them in each way, which takes many minutes;
-//! `GRAPHWEFT_SEED=7` chooses the same ones again.
+//! Of the bytes and bits of a database and of a log, of the prefixes, and of what an engine resumes from, some are chosen by a
+//! seed. `GRAPHWEFT_DAMAGE=all` takes all of them in each way, which takes many minutes; `GRAPHWEFT_SEED=7` chooses the same ones
+//! again.
 
 use std::collections::BTreeMap;
 use std::fs;

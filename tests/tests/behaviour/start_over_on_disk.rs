@@ -59,7 +59,7 @@ async fn a_thousand_runs_follow_one_another_and_the_file_stays_small() {
                 }
             }
         };
-        assert_eq!(tokio::time::timeout(Duration::from_secs(120), last).await.unwrap(), json!(1000));
+        assert_eq!(tokio::time::timeout(Duration::from_secs(60), last).await.unwrap(), json!(1000));
         let history = engine.history(&format!("p{thousand}~999")).await.unwrap().unwrap();
         assert_eq!(history.len(), 4, "each has a journal of its own");
         // The first thousand are kept until the second: what a thousand take is the measure of all.
