@@ -37,6 +37,7 @@ for _ in $(seq 300); do
 done
 export GRAPHWEFT_POSTGRES_BIN=$bin
 export GRAPHWEFT_POSTGRES="host=$folder user=graphweft dbname=postgres"
+export GRAPHWEFT_POSTGRES_LOG=$folder/log
 export GRAPHWEFT_LEDGER=$folder/ledger
 
 if [ $# -gt 0 ]; then

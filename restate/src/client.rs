@@ -11,7 +11,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::error::ClientError;
-use crate::handlers::{OfEnd, StatusOf};
+use crate::handlers::{ForkOf, OfEnd, StatusOf};
 use crate::http_client::{Request, Servers};
 use crate::manifest::service;
 
@@ -379,6 +379,60 @@ impl<W: Workflow> RunHandle<W> {
             // It has not ended.
             Err(ClientError::Refused { status: 470, .. } | ClientError::NotFound { .. }) => Ok(()),
             done => done.map(drop),
+        }
+    }
+
+    /// A new run of the same workflow that starts with the events of this one before a number, and continues from there; with `None`,
+    /// with all that came before its end. See [`Engine::fork`](graphweft::Engine::fork). This run stays as it is. The same fork with the same id gives the same run, however often it is made. Returns when it
+    /// is recorded.
+    ///
+    /// ```no_run
+    /// use graphweft::prelude::*;
+    /// use graphweft_restate::Client;
+    ///
+    /// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+    /// # workflow! { pub publish(()) -> bool { START => review; } }
+    /// # graphweft::block_on(async {
+    /// let run = Client::connect(&["127.0.0.1:8080"]).run::<publish>("poem");
+    /// let events = run.events_from(0).await?;
+    /// let answered = events.iter().find(|event| event.kind.name() == "answered").ok_or("it was answered")?;
+    /// let other = run.fork(answered.seq, "poem-2").await?;
+    /// other.answer("approve", false).await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`]: with status 404 if there is no run to fork, with 409 if there is another run with the new id, if this run has no such event,
+    /// or cannot be forked there, and with 413 if it is larger than Restate sends, 31 MiB. [`ClientError::Unreachable`] if no worker begins with it for 20 seconds, which it does
+    /// later.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the new run may have been started.
+    pub async fn fork(
+        &self,
+        before: impl Into<Option<u64>>,
+        id: impl Into<String>,
+    ) -> Result<RunHandle<W>, ClientError> {
+        let of = json!(ForkOf { from: self.id.clone(), before: before.into() });
+        let run = RunHandle { servers: self.servers.clone(), id: id.into(), workflow: PhantomData };
+        match run.look(Some(&of)).await? {
+            Look::There(progress) => return run.compare(&progress).map(|()| run),
+            Look::Refused(_) => run.forget().await?,
+            Look::Nothing => {}
+        }
+        let body = Some(Bytes::from(of.to_string()));
+        let path = run.path("fork/send");
+        self.servers.post(Request { path: &path, body, idempotency_key: Some("fork".to_owned()) }).await?;
+        let (began, mut pause) = (Instant::now(), PAUSE);
+        loop {
+            match run.look(Some(&of)).await? {
+                Look::There(progress) => return run.compare(&progress).map(|()| run),
+                Look::Refused(refusal) => return Err(refusal),
+                Look::Nothing if began.elapsed() > BEGINS => return Err(run.not_begun("it is to be a fork")),
+                Look::Nothing => {}
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 

@@ -23,17 +23,18 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::handlers::OfEnd;
+use crate::calls::{Calls, cancel_known};
+use crate::handlers::{ForkOf, OfEnd};
 use crate::invocation::{Handle, Invocation, MAX_BODY, Reply, Stop, too_large};
-use crate::manifest::service;
+use crate::manifest::{EXPORT, service};
 use crate::message::{Letter, Message, REPLY, Refusal, Source, Verdict, mailbox};
 use crate::object::{Changes, DRIVER, Driver, HEADER, Object, REFUSED, to_millis};
-use crate::run_store::{Op, RunStore};
-use crate::work::{Done, is_same_json, resume, retry, start};
+use crate::run_store::{Forked, Op, RunStore};
+use crate::work::{Done, fork, is_same_json, resume, retry, start};
 
 /// An append that took longer is confirmed once more before anything follows from it: this process may have been stopped
 /// meanwhile, and another attempt may have been made. A server that is slower makes it longer, for this attempt.
-const SLOW: Duration = Duration::from_secs(1);
+pub(crate) const SLOW: Duration = Duration::from_secs(1);
 
 /// How long nodes that are under way may take to stop when an attempt ends. Then the next one is made beside them: what they
 /// record is refused.
@@ -53,6 +54,7 @@ const ASKS_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Run,
+    Fork,
     Retry,
 }
 
@@ -75,6 +77,7 @@ struct Drive<'d> {
     driver: Driver,
     input: Bytes,
     ops: mpsc::UnboundedReceiver<Op>,
+    calls: Calls,
     recording: Option<Recording>,
     queue: VecDeque<Op>,
     /// The next message to the mailbox.
@@ -97,7 +100,7 @@ struct Drive<'d> {
     leave_at: Option<Instant>,
     /// Until when a run that this attempt has found waiting for a timer is not suspended: see [`STAYS`].
     stays_until: Option<Instant>,
-    resident: Duration,
+    settings: Settings,
 }
 
 /// Stops the runs of an engine when it is dropped.
@@ -119,6 +122,8 @@ pub(crate) struct Settings {
     pub(crate) resident: Duration,
     /// How long a run that has ended is kept; `None`: until it is forgotten.
     pub(crate) retention: Option<Duration>,
+    /// Whether nodes of pools are executed by the workers of their pools, and not by an executor of the program.
+    pub(crate) calls_pools: bool,
 }
 
 /// Drives a run until it has ended, or until it is not this process's.
@@ -131,7 +136,7 @@ pub(crate) async fn drive(
 ) -> Result<Reply, Stop> {
     let (id, input) = (invocation.key.clone(), invocation.input.clone());
     let state = invocation.state().await?;
-    let object = Object::read(&id, state).map_err(|error| Stop::Broken(error.to_string()))?;
+    let mut object = Object::read(&id, state).map_err(|error| Stop::Broken(error.to_string()))?;
     let records = object.header.as_ref().map(|header| header.records);
     let is_over = object.header.as_ref().is_some_and(|header| header.status.is_over());
     if let Some(header) = object.missing_index().map_err(|error| Stop::Broken(error.to_string()))? {
@@ -140,19 +145,21 @@ pub(crate) async fn drive(
     let is_same_end = match (purpose, OfEnd::read(invocation)) {
         (Purpose::Retry, Err(refused)) => return Ok(Err(refused)),
         (Purpose::Retry, Ok(end)) => end.is_of(object.header.as_ref(), records.unwrap_or_default()),
-        (Purpose::Run, _) => true,
+        (Purpose::Run | Purpose::Fork, _) => true,
     };
     let known = object.driver.clone().filter(|driver| driver.invocation == invocation.id);
     match purpose {
-        Purpose::Run if records.is_some() && !object.input.as_ref().is_some_and(|had| is_same_json(had, &input)) => {
+        Purpose::Run | Purpose::Fork
+            if records.is_some() && !object.input.as_ref().is_some_and(|had| is_same_json(had, &input)) =>
+        {
             return Ok(Err((409, format!("run `{id}` was started with another input"))));
         }
-        Purpose::Run if is_over => return ended(&object, workflow, settings, invocation),
-        Purpose::Run if records.is_none() && known.is_none() => invocation.clear(REFUSED)?,
+        Purpose::Run | Purpose::Fork if is_over => return ended(&mut object, workflow, settings, invocation),
+        Purpose::Run | Purpose::Fork if records.is_none() && known.is_none() => invocation.clear(REFUSED)?,
         Purpose::Retry if records.is_none() => return Ok(Err((404, format!("there is no run `{id}`")))),
         // It has ended again.
         Purpose::Retry if is_over && known.as_ref().is_some_and(|driver| records > Some(driver.began_at)) => {
-            return ended(&object, workflow, settings, invocation);
+            return ended(&mut object, workflow, settings, invocation);
         }
         Purpose::Retry if known.is_none() && !is_same_end => {
             return Ok(Err((409, format!("run `{id}` was retried, or has got another end, meanwhile"))));
@@ -162,8 +169,21 @@ pub(crate) async fn drive(
     let is_new_attempt = known.is_some();
     let driver = known.unwrap_or_else(|| Driver::new(&invocation.id, records.unwrap_or_default()));
     let (ops, received) = mpsc::unbounded_channel();
-    let store = RunStore { id: id.clone(), run: object.run.clone(), ops };
-    let engine = StopsRuns(program.with_store(store));
+    let fork_of = match purpose {
+        Purpose::Fork if records.is_none() => match forked(workflow, invocation).await? {
+            Ok(of) => Some(of),
+            Err(refused) => return refuse(refused, workflow, settings, invocation),
+        },
+        _ => None,
+    };
+    let (fork_of, forked) = fork_of.unzip();
+    let store = RunStore { id: id.clone(), run: object.run.clone(), forked, ops };
+    let calls = Calls::new();
+    let mut engine = program.with_store(store);
+    if settings.calls_pools {
+        engine = engine.with_executor(calls.executor());
+    }
+    let engine = StopsRuns(engine);
     let message = invocation.signal(&mailbox(driver.mailbox))?;
     let mut messages = VecDeque::new();
     if invocation.is_cancelled {
@@ -176,6 +196,7 @@ pub(crate) async fn drive(
         driver,
         input,
         ops: received,
+        calls,
         recording: None,
         queue: VecDeque::new(),
         message,
@@ -189,41 +210,67 @@ pub(crate) async fn drive(
         obstacle: None,
         leave_at: None,
         stays_until: None,
-        resident: settings.resident,
+        settings,
     };
     if is_new_attempt {
         drive.stays_until = drive.due_in().map(|left| Instant::now() + (left + ASKS_AGAIN).min(STAYS));
     } else {
         drive.say_who_drives()?;
     }
-    drive.work = Some(match records {
-        None => start(drive.engine.clone(), workflow.to_owned(), id, &drive.input),
-        Some(_) if is_over => retry(drive.engine.clone(), id),
-        Some(_) => drive.resume(),
+    drive.work = Some(match (records, fork_of) {
+        (None, Some(of)) => fork(drive.engine.clone(), of, id),
+        (None, None) => start(drive.engine.clone(), workflow.to_owned(), id, &drive.input),
+        (Some(_), _) if is_over => retry(drive.engine.clone(), id),
+        (Some(_), _) => drive.resume(),
     });
     let reply = drive.go().await;
-    let Drive { object, ops, recording, queue, work, driven, .. } = drive;
+    let Drive { mut object, mut calls, ops, recording, queue, work, driven, .. } = drive;
+    if matches!(reply, Ok(None)) {
+        calls.cancel_all(&mut object, invocation)?;
+    }
     // What waits for an append that is not confirmed any more has to hear it, or it is not over.
-    drop((ops, recording, queue, work, driven));
+    drop((calls, ops, recording, queue, work, driven));
     // Nodes that are under way have stopped before another attempt is made.
     if tokio::time::timeout(STOPPING, engine.0.shutdown()).await.is_err() {
         let run = &invocation.key;
         tracing::warn!(run, "a node has not stopped for {} s: does it block its thread?", STOPPING.as_secs());
     }
     match reply? {
-        None => ended(&object, workflow, settings, invocation),
-        Some(refused) if object.header.is_none() => {
-            let why = serde_json::to_vec(&refused).map_err(|error| Stop::Broken(error.to_string()))?;
-            invocation.set(REFUSED.to_owned(), why)?;
-            forget_later(&OfEnd { records: Some(0), created: None }, workflow, settings, invocation)?;
-            Ok(Err(refused))
-        }
+        None => ended(&mut object, workflow, settings, invocation),
+        Some(refused) if object.header.is_none() => refuse(refused, workflow, settings, invocation),
         Some(refused) => Ok(Err(refused)),
     }
 }
 
+/// The run has ended before its first record.
+fn refuse(refused: Refusal, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
+    let why = serde_json::to_vec(&refused).map_err(|error| Stop::Broken(error.to_string()))?;
+    invocation.set(REFUSED.to_owned(), why)?;
+    forget_later(&OfEnd { records: Some(0), created: None }, workflow, settings, invocation)?;
+    Ok(Err(refused))
+}
+
+/// What is forked, and the run of that, as it is now in its object.
+async fn forked(workflow: &str, invocation: &mut Invocation) -> Result<Result<(ForkOf, Forked), Refusal>, Stop> {
+    let of: ForkOf = match serde_json::from_slice(&invocation.input) {
+        Ok(of) => of,
+        Err(error) => return Ok(Err((400, format!("this says of no run how it is to be forked: {error}")))),
+    };
+    let exported = match invocation.ask(service(workflow), of.from.clone(), EXPORT).await? {
+        Value::Success(exported) => exported,
+        Value::Failure(failure) => return Ok(Err((failure.code, failure.message))),
+        other => return Err(Stop::Broken(format!("what a run has to copy is not expected: {other:?}"))),
+    };
+    let unreadable = |error: &dyn std::fmt::Display| Stop::Broken(format!("run `{}`: {error}", of.from));
+    let state = Object::imported(&exported).map_err(|error| unreadable(&error))?;
+    let Object { run, header, .. } = Object::read(&of.from, state).map_err(|error| unreadable(&error))?;
+    let header = header.ok_or_else(|| unreadable(&"it has no header"))?;
+    Ok(Ok((of.clone(), Forked { id: of.from, run, header })))
+}
+
 /// The run has ended: with what, and when it is to be forgotten.
-fn ended(object: &Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
+fn ended(object: &mut Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
+    cancel_known(object, invocation)?;
     if let Some(header) = &object.header {
         let end = OfEnd { records: Some(header.records), created: Some(to_millis(header.created)) };
         forget_later(&end, workflow, settings, invocation)?;
@@ -254,7 +301,8 @@ impl Drive<'_> {
     async fn go(&mut self) -> Result<Option<Refusal>, Stop> {
         loop {
             self.take_what_has_come()?;
-            if self.status().is_some_and(RunStatus::is_over) && self.is_quiet() && self.work.is_none() {
+            let is_over = self.status().is_some_and(RunStatus::is_over);
+            if is_over && self.is_quiet() && self.work.is_none() && !self.calls.is_unnamed() {
                 return Ok(None);
             }
             if self.work.is_none()
@@ -271,12 +319,16 @@ impl Drive<'_> {
                     |done: Result<_, _>| done.map_or_else(Done::Failed, |verdict| Done::Processed(source, verdict));
                 self.work = Some(processed.map(done).boxed());
             }
-            let is_idle = self.work.is_none() && self.is_quiet() && self.ops.is_empty();
+            let is_idle = self.work.is_none() && self.is_quiet() && self.ops.is_empty() && self.calls.is_quiet();
             if let Some(obstacle) = self.obstacle.as_ref().filter(|_| is_idle && self.driven.is_none()) {
                 return Err(Stop::Broken(obstacle.clone()));
             }
             let waits = self.status().is_some_and(RunStatus::is_suspended) && is_idle;
             let stays_until = self.stays_until.filter(|_| waits && self.driven.is_none());
+            if waits && self.driven.is_none() && self.calls.lost_results() {
+                self.work = Some(self.resume());
+                continue;
+            }
             if waits && self.driven.is_none() && stays_until.is_none() {
                 return Err(self.suspend()?);
             }
@@ -287,6 +339,10 @@ impl Drive<'_> {
                     self.queue.push_back(op);
                     self.record_next()?;
                 }
+                asked = self.calls.next() => match asked {
+                    Some(asked) => self.calls.ask(asked, &mut self.object, self.invocation)?,
+                    None => self.calls.note_longer(&mut self.object, self.invocation)?,
+                },
                 done = async { Some(self.work.as_mut()?.await) }, if self.work.is_some() => {
                     self.work = None;
                     if let Some(refused) = self.done(done)? {
@@ -299,7 +355,7 @@ impl Drive<'_> {
                 }
                 () = tokio::time::sleep_until(leave_at.unwrap_or_else(Instant::now)), if leave_at.is_some() => {
                     // It says by `driven` that it has left. One that has to stay now may leave later, and records nothing for that.
-                    self.leave_at = Instant::now().checked_add(self.resident.max(ASKS_AGAIN));
+                    self.leave_at = Instant::now().checked_add(self.settings.resident.max(ASKS_AGAIN));
                     self.engine.unload(&self.invocation.key);
                 }
                 // The engine resumes it when it is due.
@@ -385,7 +441,7 @@ impl Drive<'_> {
 
     fn handles(&self) -> Vec<Handle> {
         let recording = self.recording.iter().map(|recording| recording.mark);
-        recording.chain([self.message]).chain(self.timer).collect()
+        recording.chain([self.message]).chain(self.timer).chain(self.calls.handles()).collect()
     }
 
     /// Takes what the server has said since.
@@ -411,6 +467,7 @@ impl Drive<'_> {
                     None => self.recording = Some(recording),
                 }
             }
+            self.calls.take_what_has_come(&mut self.object, self.invocation)?;
             if let Some(Value::Success(message)) = self.invocation.take(self.message)? {
                 self.message = self.invocation.signal(&mailbox(self.driver.mailbox))?;
                 self.has_mail = true;
@@ -496,15 +553,16 @@ impl Drive<'_> {
                     return Err(Stop::Broken("what was recorded does not fit what this process knows".to_owned()));
                 }
                 let _ = reply.send(Appended::Done);
+                self.calls.recorded(&mut self.object, self.invocation)?;
                 if is_taken_over && self.work.is_none() {
                     self.is_driven();
                 }
             }
         }
         let waits = self.status().is_some_and(RunStatus::is_suspended);
-        // A result of an executor reaches the run in the memory of this process alone.
-        let may_leave = waits && !self.object.is_elsewhere();
-        self.leave_at = Instant::now().checked_add(self.resident).filter(|_| may_leave);
+        // A result of an executor of the program reaches the run in the memory of this process alone.
+        let may_leave = waits && (self.settings.calls_pools || !self.object.is_elsewhere());
+        self.leave_at = Instant::now().checked_add(self.settings.resident).filter(|_| may_leave);
         self.stays_until = None;
         self.record_next()
     }

@@ -15,6 +15,17 @@ use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
 use crate::object::{self, Batch, DRIVER, Driver, INPUT, Object, REFUSED, Summary};
 use crate::work::is_same_json;
 
+/// What a run is forked with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForkOf {
+    /// The run that is forked.
+    pub(crate) from: String,
+    /// The first of its events that is not copied; all that came before its end without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<u64>,
+}
+
 /// What [`Client`](crate::Client) asks the status of a run with.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct StatusOf {
@@ -231,6 +242,16 @@ pub(crate) async fn events(program: &Engine, invocation: &mut Invocation) -> Res
     let Some(events) = events else { return Ok(no_run(&invocation.key)) };
     let events: Vec<_> = events.into_iter().filter(|event| event.seq >= from).collect();
     Ok(Ok(serde_json::to_value(events).map_err(|error| Stop::Broken(error.to_string()))?))
+}
+
+/// What a fork of the run copies.
+pub(crate) async fn export(invocation: &mut Invocation) -> Result<Reply, Stop> {
+    let state = invocation.state().await?;
+    let export = Object::export(state).map_err(|(key, why)| Stop::Broken(format!("`{key}`: {why}")))?;
+    if export.as_object().is_some_and(serde_json::Map::is_empty) {
+        return Ok(no_run(&invocation.key));
+    }
+    Ok(Ok(export))
 }
 
 /// Which end of a run is meant.

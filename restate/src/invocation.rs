@@ -1,13 +1,15 @@
 //! One invocation, as a server of Restate talks to a worker: the state machine is `restate-sdk-shared-core`, and the bytes go over
 //! one stream of HTTP/2.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use restate_sdk_shared_core::{
-    AwaitResponse, AwaitingOnPolicy, CoreVM, ImplicitCancellationOption, JournalReplay, NonEmptyValue,
-    NotificationHandle, PayloadOptions, RetryPolicy, RunExitResult, Target, TerminalFailure, UnresolvedFuture, VM,
-    VMOptions, Value,
+    AttachInvocationTarget, AwaitResponse, AwaitingOnPolicy, CoreVM, ImplicitCancellationOption, JournalReplay,
+    NonEmptyValue, NotificationHandle, PayloadOptions, RetryPolicy, RunExitResult, Target, TerminalFailure,
+    UnresolvedFuture, VM, VMOptions, Value,
 };
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedSender;
@@ -51,6 +53,10 @@ pub(crate) struct Invocation {
     /// All values of the object as they were when this attempt was made, if the server has sent all.
     state: Option<Vec<(String, Bytes)>>,
     replay: Replay,
+    /// Something that never comes.
+    nothing: Option<Handle>,
+    /// Whether the last mark was made by this attempt, since it was not there.
+    has_marked: bool,
 }
 
 /// How a handler treats the journal of its earlier attempts.
@@ -91,7 +97,19 @@ impl Invocation {
         }
         let input = vm.sys_input()?;
         let (id, key, input) = (input.invocation_id, input.key, input.input);
-        Ok(Invocation { vm, body, out, id, key, input, is_cancelled: false, state: first.state(), replay })
+        Ok(Invocation {
+            vm,
+            body,
+            out,
+            id,
+            key,
+            input,
+            is_cancelled: false,
+            state: first.state(),
+            replay,
+            nothing: None,
+            has_marked: false,
+        })
     }
 
     /// Waits for the server to say something.
@@ -122,6 +140,7 @@ impl Invocation {
             match response {
                 AwaitResponse::AnyCompleted => return Ok(true),
                 AwaitResponse::ExecuteRun(handle) => {
+                    self.has_marked = true;
                     let done = RunExitResult::Success(Bytes::new());
                     self.vm.propose_run_completion(handle, done, RetryPolicy::Infinite)?;
                 }
@@ -132,6 +151,10 @@ impl Invocation {
                 AwaitResponse::CancelSignalReceived => return Err(Stop::Cancelled),
             }
         }
+    }
+
+    pub(crate) fn is_completed(&self, handle: Handle) -> bool {
+        self.vm.is_completed(handle)
     }
 
     pub(crate) fn take(&mut self, handle: Handle) -> Result<Option<Value>, Stop> {
@@ -221,6 +244,40 @@ impl Invocation {
         Ok(self.vm.sys_run("append".to_owned())?.handle)
     }
 
+    /// Says that something begins that may have begun in an attempt before this one, and resolves when the server has recorded that:
+    /// whether an earlier one had said so.
+    ///
+    /// Each attempt makes a mark of its own behind those of the ones before: the server takes none of an attempt that it has given up.
+    /// An answer that took longer than `slow` is no sign of that, since this process may have been stopped meanwhile.
+    pub(crate) async fn begin_once(&mut self, mut slow: Duration) -> Result<bool, Stop> {
+        let mut has_begun = false;
+        loop {
+            self.has_marked = false;
+            let since = Instant::now();
+            let begins = self.vm.sys_run("begin".to_owned())?.handle;
+            self.wait(begins).await?;
+            if !self.has_marked {
+                has_begun = true;
+            } else if since.elapsed() <= slow {
+                return Ok(has_begun);
+            } else {
+                slow *= 2;
+            }
+        }
+    }
+
+    /// Whether the server has said, in what was read, that the invocation is cancelled. It says so once.
+    pub(crate) fn is_cancelled_now(&mut self) -> Result<bool, Stop> {
+        let nothing = match self.nothing {
+            Some(nothing) => nothing,
+            None => *self.nothing.insert(self.vm.create_signal_handle("graphweft.nothing".to_owned())?),
+        };
+        match self.look(&[nothing]) {
+            Err(Stop::Cancelled) => Ok(true),
+            looked => looked.map(|_| false),
+        }
+    }
+
     /// The next signal of this name: each is taken once, in the order in which they came.
     pub(crate) fn signal(&mut self, name: &str) -> Result<Handle, Stop> {
         Ok(self.vm.create_signal_handle(name.to_owned())?)
@@ -233,10 +290,10 @@ impl Invocation {
 
     /// A time of the server, in milliseconds since 1970.
     pub(crate) fn sleep_until(&mut self, millis: u64) -> Result<Handle, Stop> {
-        Ok(self.vm.sys_sleep(String::new(), std::time::Duration::from_millis(millis), None)?)
+        Ok(self.vm.sys_sleep(String::new(), Duration::from_millis(millis), None)?)
     }
 
-    pub(crate) fn sleep_for(&mut self, time: std::time::Duration) -> Result<Handle, Stop> {
+    pub(crate) fn sleep_for(&mut self, time: Duration) -> Result<Handle, Stop> {
         self.sleep_until(to_millis(std::time::SystemTime::now() + time))
     }
 
@@ -258,6 +315,48 @@ impl Invocation {
         }
     }
 
+    /// The reply of a handler of an object.
+    pub(crate) async fn ask(&mut self, service: String, key: String, handler: &str) -> Result<Value, Stop> {
+        let target = target(service, handler, Some(key), None);
+        let call = self.vm.sys_call(target, Bytes::new(), None, PayloadOptions::default())?;
+        self.wait(call.call_notification_handle).await
+    }
+
+    /// Calls a handler of a service, once for each `once`: where the server tells which invocation that is, and its result.
+    pub(crate) fn call(
+        &mut self,
+        service: String,
+        handler: &str,
+        once: String,
+        input: Bytes,
+    ) -> Result<(Handle, Handle), Stop> {
+        let target = target(service, handler, None, Some(once));
+        let call = self.vm.sys_call(target, input, None, PayloadOptions::default())?;
+        Ok((call.invocation_id_notification_handle, call.call_notification_handle))
+    }
+
+    /// The result of an invocation that was called before. It is a failure with 404 if the server does not have it, or not any more.
+    pub(crate) fn attach(&mut self, invocation: String) -> Result<Handle, Stop> {
+        Ok(self.vm.sys_attach_invocation(AttachInvocationTarget::InvocationId(invocation))?)
+    }
+
+    /// The same, of what was [called](Self::call) with this `once`.
+    pub(crate) fn attach_to_call(&mut self, service: String, handler: &str, once: String) -> Result<Handle, Stop> {
+        let target = AttachInvocationTarget::IdempotencyId {
+            service_name: service,
+            service_key: None,
+            handler_name: handler.to_owned(),
+            idempotency_key: once,
+            scope: None,
+        };
+        Ok(self.vm.sys_attach_invocation(target)?)
+    }
+
+    /// Cancels another invocation, if it has not ended.
+    pub(crate) fn cancel(&mut self, invocation: String) -> Result<(), Stop> {
+        Ok(self.vm.sys_cancel_invocation(invocation)?)
+    }
+
     /// Has a handler of an object called, at once or later, and does not wait for it.
     pub(crate) fn send(
         &mut self,
@@ -267,16 +366,8 @@ impl Invocation {
         input: &Json,
         at: Option<u64>,
     ) -> Result<(), Stop> {
-        let target = Target {
-            service,
-            handler: handler.to_owned(),
-            key: Some(key),
-            idempotency_key: None,
-            scope: None,
-            limit_key: None,
-            headers: Vec::new(),
-        };
-        let at = at.map(std::time::Duration::from_millis);
+        let target = target(service, handler, Some(key), None);
+        let at = at.map(Duration::from_millis);
         self.vm.sys_send(target, input.to_string().into(), at, None, PayloadOptions::default())?;
         Ok(())
     }
@@ -315,6 +406,11 @@ impl Invocation {
         drop(out);
         while let Some(Ok(_)) = body.frame().await {}
     }
+}
+
+fn target(service: String, handler: &str, key: Option<String>, idempotency_key: Option<String>) -> Target {
+    let handler = handler.to_owned();
+    Target { service, handler, key, idempotency_key, scope: None, limit_key: None, headers: Vec::new() }
 }
 
 /// A text that fits into a message of a server, with room for what is around it.

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod calls;
 mod client;
 mod drive;
 mod error;
@@ -12,6 +13,7 @@ mod invocation;
 mod manifest;
 mod message;
 mod object;
+mod pool;
 mod run_store;
 mod start_message;
 mod work;

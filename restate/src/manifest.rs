@@ -1,4 +1,4 @@
-//! What a worker tells a server when it is registered: a virtual object for each workflow.
+//! What a worker tells a server when it is registered: a virtual object for each workflow, and a service for each pool.
 
 use graphweft::Json;
 use serde_json::json;
@@ -7,6 +7,25 @@ use serde_json::json;
 pub(crate) fn service(workflow: &str) -> String {
     format!("graphweft.{workflow}")
 }
+
+/// The name of the service of a pool, whose letters Restate takes: others are written as their numbers.
+pub(crate) fn pool_service(pool: &str) -> String {
+    let mut name = "graphweft.pool.".to_owned();
+    for letter in pool.chars() {
+        if letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-') {
+            name.push(letter);
+        } else {
+            name.push_str(&format!("_x{:x}_", u32::from(letter)));
+        }
+    }
+    name
+}
+
+/// The handler of the service of a pool.
+pub(crate) const EXECUTE: &str = "execute";
+
+/// The handler that gives what a fork of a run copies.
+pub(crate) const EXPORT: &str = "export";
 
 /// The workflow of an object.
 pub(crate) fn workflow(service: &str) -> Option<&str> {
@@ -22,16 +41,20 @@ const MINUTE: u64 = 60 * 1000;
 
 const DAY: u64 = 24 * 60 * MINUTE;
 
+/// How long the result of a task is kept for the run that waits for it, which may have no worker meanwhile.
+const RESULTS: u64 = 7 * DAY;
+
 /// Longer than a node takes, and shorter than timers can count.
 const TEN_YEARS: u64 = 3_650 * DAY;
 
 /// Of a run that no worker can drive now, the server makes attempts for ever, until one can.
 const ATTEMPTS: u64 = i32::MAX as u64;
 
-pub(crate) fn manifest<'w>(workflows: impl Iterator<Item = &'w str>) -> Json {
-    let drives = |name: &str, idempotency: u64| {
+pub(crate) fn manifest<'w>(workflows: impl Iterator<Item = &'w str>, pools: impl Iterator<Item = String>) -> Json {
+    // `null`: a handler of a service without a key.
+    let long = |name: &str, ty: Option<&str>, idempotency: u64| {
         json!({
-            "name": name, "ty": "EXCLUSIVE",
+            "name": name, "ty": ty,
             // A suspension is the decision of the run: the server does not ask for one while a record is on its way.
             "inactivityTimeout": TEN_YEARS, "abortTimeout": TEN_YEARS,
             // What has happened is in the state of the object.
@@ -40,18 +63,20 @@ pub(crate) fn manifest<'w>(workflows: impl Iterator<Item = &'w str>) -> Json {
             "retryPolicyMaxAttempts": ATTEMPTS, "retryPolicyOnMaxAttempts": "PAUSE",
         })
     };
+    let drives = |name: &str, idempotency: u64| long(name, Some("EXCLUSIVE"), idempotency);
+    let pool = |name: String| json!({ "name": name, "ty": "SERVICE", "handlers": [long(EXECUTE, None, RESULTS)] });
     // They read little of the state, which may be large, and are asked often.
     let short = |name: &str, ty: &str| json!({ "name": name, "ty": ty, "enableLazyState": true, "journalRetention": 0, "idempotencyRetention": MINUTE });
     let shared = |name: &str| short(name, "SHARED");
     let object = |workflow: &str| {
         json!({ "name": service(workflow), "ty": "VIRTUAL_OBJECT", "handlers": [
             // A run that was forgotten may be started anew, and the object knows it before that. A retry has a key for each end.
-            drives("run", 0), drives("retry", DAY), short("forget", "EXCLUSIVE"),
-            shared("answer"), shared("signal"), shared("cancel"), shared("status"), shared("events"),
+            drives("run", 0), drives("fork", 0), drives("retry", DAY), short("forget", "EXCLUSIVE"),
+            shared("answer"), shared("signal"), shared("cancel"), shared("status"), shared("events"), shared(EXPORT),
         ] })
     };
     json!({
         "protocolMode": "BIDI_STREAM", "minProtocolVersion": PROTOCOL.0, "maxProtocolVersion": PROTOCOL.1,
-        "services": workflows.map(object).collect::<Vec<_>>(),
+        "services": workflows.map(object).chain(pools.map(pool)).collect::<Vec<_>>(),
     })
 }

@@ -5,6 +5,7 @@
 //! | `r/<number>` | [`Batch`]: all of one append, by the number of its first record |
 //! | `p/<number>/<part>` | parts of a batch that is too large for one value; its own value says how many, and comes behind them |
 //! | `g/<hash>` | a graph, which is there before the batch that names it |
+//! | `c/<task>` | the invocation that executes a task of a pool, if it takes longer or is executed once; until its result is recorded |
 //! | `input` | the input as it was sent, which a second start is compared with |
 //! | `driver` | [`Driver`]: the invocation that drives the run |
 //! | `refused` | [`Refusal`]: why the run has ended before its first record |
@@ -13,7 +14,7 @@
 //! A value is written as a whole or not at all, and several values are not: so the run is what its batches say, and
 //! it exists when its first batch does. A batch never changes, but for one without records that the next one replaces.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -35,6 +36,7 @@ pub(crate) const REFUSED: &str = "refused";
 pub(crate) const RECORDS: &str = "r/";
 const PARTS: &str = "p/";
 const GRAPHS: &str = "g/";
+const CALLS: &str = "c/";
 
 /// How large one value may be. A message of a server may have 32 MiB.
 const PART: usize = 8 << 20;
@@ -118,8 +120,10 @@ pub(crate) struct Object {
     letters: HashMap<String, Option<(String, u64)>>,
     questions: BTreeMap<String, OpenQuestion>,
     graphs: Vec<u64>,
-    /// The nodes of pools that an executor has, by their paths.
-    away: BTreeSet<String>,
+    /// The ids of the tasks that an executor has, by the paths of their nodes.
+    away: HashMap<String, String>,
+    /// The invocations that execute tasks of pools, by the ids of the tasks.
+    pub(crate) calls: BTreeMap<String, String>,
     /// The number of the batch with the last summary.
     summarized_at: u64,
 }
@@ -155,7 +159,8 @@ impl Object {
             letters: HashMap::new(),
             questions: BTreeMap::new(),
             graphs: Vec::new(),
-            away: BTreeSet::new(),
+            away: HashMap::new(),
+            calls: BTreeMap::new(),
             summarized_at: 0,
         };
         for (key, value) in state {
@@ -168,6 +173,9 @@ impl Object {
                     if let Some(hash) = key.strip_prefix(GRAPHS) {
                         let hash = hash.parse::<u64>().map_err(|error| unreadable(&key, &error))?;
                         graphs.insert(hash, serde_json::from_slice::<Json>(&value).map_err(failed)?);
+                    } else if let Some(task) = key.strip_prefix(CALLS) {
+                        let invocation = std::str::from_utf8(&value).map_err(|error| unreadable(&key, &error))?;
+                        object.calls.insert(task.to_owned(), invocation.to_owned());
                     } else if key.starts_with(PARTS) {
                         parts.insert(key, value);
                     } else if key.starts_with(RECORDS) {
@@ -190,6 +198,34 @@ impl Object {
         }
         object.restore(graphs, read).map_err(|(key, message)| unreadable(&key, &message))?;
         Ok(object)
+    }
+
+    /// What [`read`](Self::read) makes the run of, in one value.
+    pub(crate) fn export(state: Vec<(String, Bytes)>) -> Result<Json, (String, String)> {
+        let values: BTreeMap<&str, &Bytes> = state.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        let mut export = serde_json::Map::new();
+        for (key, value) in &state {
+            if !(key.starts_with(RECORDS) || key.starts_with(GRAPHS)) {
+                continue;
+            }
+            let failed = |message: &dyn std::fmt::Display| (key.clone(), message.to_string());
+            let whole = match parts_of(key, value).map_err(|error| failed(&error))? {
+                Some(parts) => {
+                    let parts: Option<Vec<&[u8]>> = parts.iter().map(|part| Some(&***values.get(&**part)?)).collect();
+                    parts.ok_or_else(|| failed(&"a part of it is missing"))?.concat()
+                }
+                None => value.to_vec(),
+            };
+            let whole = String::from_utf8(whole).map_err(|error| failed(&error))?;
+            export.insert(key.clone(), Json::String(whole));
+        }
+        Ok(Json::Object(export))
+    }
+
+    /// The state of an object that was [exported](Self::export).
+    pub(crate) fn imported(export: &[u8]) -> Result<Vec<(String, Bytes)>, serde_json::Error> {
+        let values: BTreeMap<String, String> = serde_json::from_slice(export)?;
+        Ok(values.into_iter().map(|(key, value)| (key, value.into())).collect())
     }
 
     fn restore(&mut self, graphs: BTreeMap<u64, Json>, batches: Vec<(u64, Batch)>) -> Result<(), (String, String)> {
@@ -273,11 +309,17 @@ impl Object {
         !self.away.is_empty()
     }
 
+    /// Whether the node at this path waits for the result of this task.
+    pub(crate) fn is_away(&self, path: &str, task: &str) -> bool {
+        self.away.get(path).is_some_and(|away| away == task)
+    }
+
     /// Notes which nodes are elsewhere. One that is stopped with what is around it is taken for one that still is.
     fn note_away(&mut self, record: &Record) {
         match &record.kind {
-            kind if kind.is_sent_to_pool() => {
-                self.away.insert(record.path.clone());
+            EventKind::Note { payload, .. } if record.kind.is_sent_to_pool() => {
+                let task = payload.get("task").and_then(Json::as_str).unwrap_or_default();
+                self.away.insert(record.path.clone(), task.to_owned());
             }
             kind if kind.name().starts_with("node_") => {
                 self.away.remove(&record.path);
@@ -406,6 +448,10 @@ impl Batch {
     pub(crate) fn last(&self) -> Option<&EventKind> {
         self.records.last().map(|(_, kind)| kind)
     }
+}
+
+pub(crate) fn call_key(task: &str) -> String {
+    format!("{CALLS}{task}")
 }
 
 pub(crate) fn key_of(at: u64) -> String {

@@ -23,8 +23,21 @@ pub(crate) enum Op {
 pub(crate) struct RunStore {
     pub(crate) id: String,
     pub(crate) run: MemoryStore,
+    /// The run that this one is to be a fork of, until it is recorded.
+    pub(crate) forked: Option<Forked>,
     pub(crate) ops: mpsc::UnboundedSender<Op>,
 }
+
+/// A run in another object, as it was read.
+#[derive(Clone)]
+pub(crate) struct Forked {
+    pub(crate) id: String,
+    pub(crate) run: MemoryStore,
+    pub(crate) header: RunHeader,
+}
+
+/// The key of the run that is forked. In its own object it has the same as that of this object.
+const FORKED: RunKey = RunKey::new(2);
 
 /// Records through the invocation, until that is over.
 async fn sent<T>(
@@ -82,10 +95,18 @@ impl Store for RunStore {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.run.read(run, from, limit)
+        match &self.forked {
+            Some(forked) if run == FORKED => forked.run.read(forked.header.key, from, limit),
+            _ => self.run.read(run, from, limit),
+        }
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        if let Some(forked) = self.forked.as_ref().filter(|forked| forked.id == id) {
+            let mut header = forked.header.clone();
+            header.key = FORKED;
+            return ready(Ok(Some(header))).boxed();
+        }
         self.run.header(id)
     }
 
@@ -170,6 +191,9 @@ impl Store for RunStore {
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
-        self.run.graph(hash)
+        match &self.forked {
+            Some(forked) => forked.run.graph(hash),
+            None => self.run.graph(hash),
+        }
     }
 }

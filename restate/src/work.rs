@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use graphweft::{Engine, Json, RetryError, RunError, StartError};
+use graphweft::{Engine, ForkError, Json, RetryError, RunError, StartError};
 
+use crate::handlers::ForkOf;
 use crate::message::{Source, Verdict};
 
 /// What came of it.
@@ -43,6 +44,23 @@ pub(crate) fn start(engine: Engine, workflow: String, id: String, input: &Bytes)
             Err(StartError::Store(error)) => Done::Failed(error.to_string()),
             Err(error @ StartError::MissingResources(_)) => Done::Obstacle(error.to_string()),
             Err(error) => Done::Refused(400, error.to_string()),
+        }
+    }
+    .boxed()
+}
+
+pub(crate) fn fork(engine: Engine, of: ForkOf, id: String) -> BoxFuture<'static, Done> {
+    async move {
+        let mut fork = engine.fork(of.from).id(id);
+        if let Some(before) = of.before {
+            fork = fork.before(before);
+        }
+        match fork.await {
+            Ok(_) => Done::Driven,
+            Err(ForkError::Store(error) | ForkError::Run(RunError::Store(error))) => Done::Failed(error.to_string()),
+            // Another program may be able to.
+            Err(ForkError::Run(error)) => Done::Obstacle(error.to_string()),
+            Err(error) => Done::Refused(409, error.to_string()),
         }
     }
     .boxed()

@@ -1,4 +1,4 @@
-//! A process that drives runs.
+//! A process that drives runs, and executes nodes of pools.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -18,12 +18,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::calls::Elsewhere;
 use crate::drive::{Purpose, Settings, drive};
 use crate::error::WorkerError;
 use crate::handlers;
 use crate::identity::Identity;
 use crate::invocation::{Invocation, Replay, Reply, Stop, options};
-use crate::manifest::{CONTENT_TYPE, manifest, workflow};
+use crate::manifest::{CONTENT_TYPE, EXECUTE, EXPORT, manifest, workflow};
+use crate::pool::Pools;
 
 /// How long a server may take to close a stream that has ended.
 const DRAIN: Duration = Duration::from_secs(60);
@@ -33,7 +35,7 @@ const MAX_VALUE: usize = 15 << 20;
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// A process that drives runs of its workflows, as Restate gives them to it.
+/// A process that drives runs of its workflows, as Restate gives them to it, and executes nodes of its pools.
 ///
 /// ```no_run
 /// use graphweft::prelude::*;
@@ -50,6 +52,7 @@ type Body = BoxBody<Bytes, Infallible>;
 pub struct Worker {
     program: Engine,
     workflows: BTreeSet<&'static str>,
+    pools: Pools,
     settings: Settings,
     streams: u32,
     identity: Identity,
@@ -78,8 +81,11 @@ pub struct Worker {
 pub struct WorkerBuilder {
     engine: EngineBuilder,
     workflows: BTreeSet<&'static str>,
+    pools: BTreeSet<String>,
+    most: Option<NonZeroUsize>,
+    drives_runs: bool,
     settings: Settings,
-    streams: u32,
+    streams: Option<u32>,
     #[cfg(feature = "request-identity")]
     keys: Vec<String>,
 }
@@ -90,8 +96,11 @@ impl Worker {
         WorkerBuilder {
             engine: Engine::builder().max_value_size(MAX_VALUE),
             workflows: BTreeSet::new(),
-            settings: Settings { resident: Duration::from_secs(1), retention: None },
-            streams: 64,
+            pools: BTreeSet::new(),
+            most: None,
+            drives_runs: true,
+            settings: Settings { resident: Duration::from_secs(1), retention: None, calls_pools: true },
+            streams: None,
             #[cfg(feature = "request-identity")]
             keys: Vec::new(),
         }
@@ -152,13 +161,20 @@ impl Worker {
         }
         let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
         match steps.as_slice() {
-            ["discover"] => full(200, CONTENT_TYPE, manifest(self.workflows.iter().copied()).to_string()),
+            ["discover"] => {
+                let manifest = manifest(self.workflows.iter().copied(), self.pools.services());
+                full(200, CONTENT_TYPE, manifest.to_string())
+            }
             ["health"] => text(200, String::new()),
             ["invoke", service, handler] => {
-                let Some(workflow) = workflow(service).filter(|workflow| self.workflows.contains(workflow)) else {
+                let target = if self.pools.has(service) {
+                    Target::Pool
+                } else if let Some(workflow) = workflow(service).filter(|workflow| self.workflows.contains(workflow)) {
+                    Target::Run(workflow.to_owned())
+                } else {
                     return text(404, format!("`{service}` is not registered in this worker"));
                 };
-                let (workflow, handler) = (workflow.to_owned(), (*handler).to_owned());
+                let handler = (*handler).to_owned();
                 let replay = replay_of(&handler);
                 let vm = match CoreVM::new(parts.headers, options(replay)) {
                     Ok(vm) => vm,
@@ -166,7 +182,7 @@ impl Worker {
                 };
                 let (out, bytes) = mpsc::unbounded_channel::<Bytes>();
                 let response = streamed(&vm, bytes);
-                let invoked = self.invoked((workflow, handler, replay), vm, body, out);
+                let invoked = self.invoked((target, handler, replay), vm, body, out);
                 tokio::spawn(stops.clone().run_until_cancelled_owned(invoked));
                 response
             }
@@ -176,22 +192,26 @@ impl Worker {
 
     async fn invoked(
         self: Arc<Self>,
-        (workflow, handler, replay): (String, String, Replay),
+        (target, handler, replay): (Target, String, Replay),
         vm: CoreVM,
         body: Incoming,
         out: mpsc::UnboundedSender<Bytes>,
     ) {
         let mut invocation = match Invocation::begin(vm, body, out, replay).await {
             Ok(invocation) => invocation,
-            Err(stop) => return tracing::warn!(workflow, handler, ?stop, "an invocation has not begun"),
+            Err(stop) => return tracing::warn!(?target, handler, ?stop, "an invocation has not begun"),
         };
-        let handled = self.handle(&workflow, &handler, &mut invocation).await;
+        let handled = match &target {
+            Target::Run(workflow) => self.handle(workflow, &handler, &mut invocation).await,
+            Target::Pool if handler == EXECUTE => self.pools.execute(&self.program, &mut invocation).await,
+            Target::Pool => Ok(Err((404, format!("a pool has no handler `{handler}`")))),
+        };
         let ended = match handled {
             Ok(reply) => invocation.end(reply),
             Err(Stop::Cancelled) => invocation.end(Err((409, "cancelled".to_owned()))),
             Err(Stop::Suspended) => Ok(()),
             Err(Stop::Broken(message)) => {
-                tracing::warn!(run = invocation.key, workflow, handler, message, "another attempt is to be made");
+                tracing::warn!(run = invocation.key, ?target, handler, message, "another attempt is to be made");
                 invocation.fail(message);
                 Ok(())
             }
@@ -210,15 +230,25 @@ impl Worker {
             "answer" | "signal" | "cancel" => handlers::message(invocation, handler).await,
             "status" => handlers::status(invocation).await,
             "events" => handlers::events(&self.program, invocation).await,
+            EXPORT => handlers::export(invocation).await,
             "forget" => handlers::forget(invocation).await,
             _ => Ok(Err((404, format!("a run has no handler `{handler}`")))),
         }
     }
 }
 
+/// What an invocation is of.
+#[derive(Debug)]
+enum Target {
+    /// The run of this workflow with the key of the invocation.
+    Run(String),
+    Pool,
+}
+
 fn drives(handler: &str) -> Option<Purpose> {
     match handler {
         "run" => Some(Purpose::Run),
+        "fork" => Some(Purpose::Fork),
         "retry" => Some(Purpose::Retry),
         _ => None,
     }
@@ -226,7 +256,11 @@ fn drives(handler: &str) -> Option<Purpose> {
 
 /// What is only read is read anew by each attempt: it may have changed while it was read.
 fn replay_of(handler: &str) -> Replay {
-    if drives(handler).is_some() || matches!(handler, "status" | "events") { Replay::Nothing } else { Replay::Commands }
+    if drives(handler).is_some() || matches!(handler, "status" | "events" | EXPORT) {
+        Replay::Nothing
+    } else {
+        Replay::Commands
+    }
 }
 
 /// Whether no connection will come any more.
@@ -275,12 +309,52 @@ impl WorkerBuilder {
 
     /// How many nodes may be under way in this process at once, of all runs together.
     pub fn max_concurrency(mut self, nodes: impl TryInto<NonZeroUsize>) -> Self {
-        self.engine = self.engine.max_concurrency(nodes);
+        self.most = nodes.try_into().ok();
+        // Zero is refused by the engine.
+        self.engine = self.engine.max_concurrency(self.most.map_or(0, NonZeroUsize::get));
         self
     }
 
-    /// All other settings of an engine: versions, mocks, what is around attempts. Its store is ignored. A run stays in the memory of its
-    /// worker while an [executor](EngineBuilder::executor) has one of its nodes.
+    /// Executes nodes of this pool (`#[node(pool = "gpu")]`), for the runs of all workers: each attempt is a call of the service of the
+    /// pool. May be called several times. As many are under way at once as [`max_concurrency`](Self::max_concurrency) says, or one for each core; others wait here.
+    ///
+    /// The workflows with these nodes have to be registered, and their resources have to be there.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft_restate::Worker;
+    ///
+    /// struct Model;
+    ///
+    /// #[node(pool = "gpu")]
+    /// async fn embed(text: String, #[resource] _model: &Model) -> usize { text.len() }
+    /// workflow! { pub index(Vec<String>) -> Vec<usize> { START => [embed] => END; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// // Drives runs, on machines without a graphics card:
+    /// let drives = Worker::builder().register::<index>().build()?;
+    /// // Behind another address:
+    /// let executes = Worker::builder().register::<index>().resource(Model).pool("gpu").only_pools().build()?;
+    /// # drop((drives, executes));
+    /// # Ok::<(), graphweft_restate::WorkerError>(()) }).unwrap();
+    /// ```
+    pub fn pool(mut self, pool: impl Into<String>) -> Self {
+        self.pools.insert(pool.into());
+        self
+    }
+
+    /// Drives no runs: the workflows are registered for the nodes of its [pools](Self::pool).
+    ///
+    /// Restate knows one address for each workflow and each pool, that which was registered last. So workers that do different things
+    /// are behind different addresses, and those behind one address do the same.
+    pub fn only_pools(mut self) -> Self {
+        self.drives_runs = false;
+        self
+    }
+
+    /// All other settings of an engine: versions, mocks, what is around attempts. Its store is ignored. Nodes of pools are executed by the
+    /// workers of their [pools](Self::pool); those of an own [executor](EngineBuilder::executor) by that, and a run stays in the memory
+    /// of its worker while it has one of them; those of [`EngineBuilder::pool`] by the worker that drives the run.
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -312,9 +386,9 @@ impl WorkerBuilder {
     }
 
     /// How many runs one connection carries. For more, a server makes another connection, which a balancer may give to another
-    /// worker. The default is 64.
+    /// worker. The default is 64; in a worker that [drives no runs](Self::only_pools), as many as it executes at once.
     pub fn streams(mut self, runs: u32) -> Self {
-        self.streams = runs;
+        self.streams = Some(runs);
         self
     }
 
@@ -335,7 +409,18 @@ impl WorkerBuilder {
         let identity = Identity::of(&self.keys).map_err(|(key, message)| WorkerError::IdentityKey { key, message })?;
         #[cfg(not(feature = "request-identity"))]
         let identity = Identity::default();
-        let WorkerBuilder { engine, workflows, settings, streams, .. } = self;
-        Ok(Worker { program: engine.build()?, workflows, settings, streams, identity })
+        let WorkerBuilder { mut engine, mut workflows, pools, most, drives_runs, mut settings, streams, .. } = self;
+        settings.calls_pools = !engine.has_executor();
+        if settings.calls_pools {
+            engine = engine.executor(Elsewhere);
+        }
+        let program = engine.build()?;
+        pools.iter().try_for_each(|pool| program.check_pool(pool))?;
+        let pools = Pools::new(pools, most);
+        let streams = streams.unwrap_or_else(|| if drives_runs { 64 } else { pools.most() });
+        if !drives_runs {
+            workflows.clear();
+        }
+        Ok(Worker { program, workflows, pools, settings, streams, identity })
     }
 }

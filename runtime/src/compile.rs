@@ -133,10 +133,25 @@ pub(crate) fn check_resources(env: &Arc<Env>, definition: &Arc<Definition>) -> R
     check_needs(env, &executable_in(env, definition).needs)
 }
 
+/// Checks that an engine has all resources that the nodes of a workflow in this pool need, to execute them for others.
+pub(crate) fn check_resources_of_pool(
+    env: &Arc<Env>,
+    definition: &Arc<Definition>,
+    pool: &str,
+) -> Result<(), MissingResources> {
+    let executable = executable_in(env, definition);
+    missing_of(env, executable.needs.iter().filter(|needed| needed.pool == Some(pool)))
+}
+
 fn check_needs(env: &Env, needs: &[NeededBy]) -> Result<(), MissingResources> {
+    let is_needed_here = |needed: &&NeededBy| needed.pool.is_none_or(|pool| env.executor_of(pool).is_none());
+    missing_of(env, needs.iter().filter(is_needed_here))
+}
+
+fn missing_of<'n>(env: &Env, needs: impl Iterator<Item = &'n NeededBy>) -> Result<(), MissingResources> {
     let mut missing: Vec<MissingResource> = Vec::new();
-    for NeededBy { need, node, pool } in needs {
-        if env.resource(need.type_id).is_some() || pool.is_some_and(|pool| env.executor_of(pool).is_some()) {
+    for NeededBy { need, node, .. } in needs {
+        if env.resource(need.type_id).is_some() {
             continue;
         }
         match missing.iter_mut().find(|resource| resource.type_name == need.type_name) {

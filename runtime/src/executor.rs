@@ -59,7 +59,8 @@ pub trait Executor: Send + Sync + 'static {
     ///
     /// It may be called several times with the same [`NodeTask::id`]: a run that is resumed in another process asks again for what is
     /// under way. An executor that knows the id attaches to the task that it has, and returns its
-    /// result if there is one.
+    /// result if there is one. One that does not know it executes it, unless it [was sent](NodeTask::was_sent) before and is
+    /// `at_most_once`.
     ///
     /// # Errors
     /// A fault of the way there and back. The attempt has failed by it, and the retries of the node apply.
@@ -67,6 +68,13 @@ pub trait Executor: Send + Sync + 'static {
     /// # Cancel safety
     /// A future that is dropped says that nothing waits here any more; the task stays. [`cancel`](Self::cancel) stops it.
     fn execute(&self, task: NodeTask, progress: ProgressSender) -> BoxFuture<'static, Result<NodeResult, Fault>>;
+
+    /// Whether it keeps tasks beyond the engine that has sent them, and knows of a task that [was sent](NodeTask::was_sent) before whether it was executed. Then an
+    /// attempt of an `at_most_once` node outlives its engine: the next one asks for its result. Otherwise such an attempt ends by
+    /// [`Fault::Interrupted`] when its engine does, and its run stays in memory until then. The default is that it does not.
+    fn keeps_tasks(&self) -> bool {
+        false
+    }
 
     /// The task with this id is no longer needed: its run was cancelled or has failed, or nothing needs the output. Called once the
     /// future of [`execute`](Self::execute) is dropped and the reason is recorded, in the runtime of the run: an engine that has lost a
@@ -114,6 +122,10 @@ pub struct NodeTask {
     pub path: String,
     /// Which attempt it is, from 1.
     pub attempt: u32,
+    /// Whether it was sent before, and its engine has begun anew. An executor that [keeps tasks](Executor::keeps_tasks) and does not know one with
+    /// `at_most_once` then returns [`Fault::Interrupted`]: it may have been executed.
+    #[serde(default)]
+    pub was_sent: bool,
     /// Whether an attempt that was begun and not ended is reported as [`Fault::Interrupted`], and never repeated.
     #[serde(default)]
     pub at_most_once: bool,
@@ -281,7 +293,8 @@ impl ProgressSender {
     /// the executor has to have the run resumed when there is a result, by [`Engine::wake`](crate::Engine::wake) or in its
     /// own way. A result that came before the future was dropped, and was not returned by it, counts too.
     ///
-    /// An executor that never calls it has all its runs in memory. The run of an `at_most_once` attempt stays there in any case.
+    /// An executor that never calls it has all its runs in memory. The run of an `at_most_once` attempt stays there in any case, unless the
+    /// executor [keeps tasks](Executor::keeps_tasks).
     pub fn accepted(&self) {
         self.0.accepted();
     }

@@ -337,7 +337,9 @@ impl Executor for PostgresExecutor {
         {
             let mut waiting = self.0.waiting();
             let task = Arc::new(task);
-            let waiter = Waiter { task, is_added: false, result, progress, since: Instant::now() };
+            // What is executed once is not added a second time: of a task that has no row it is not known whether it was executed.
+            let is_added = task.was_sent && task.at_most_once;
+            let waiter = Waiter { task, is_added, result, progress, since: Instant::now() };
             waiting.cancelled.remove(&(run.clone(), id.clone()));
             waiting.tasks.insert((run.clone(), id.clone()), waiter);
         }
@@ -353,6 +355,10 @@ impl Executor for PostgresExecutor {
             Ok(result)
         }
         .boxed()
+    }
+
+    fn keeps_tasks(&self) -> bool {
+        true
     }
 
     fn cancel(&self, run_id: &str, id: &str) {

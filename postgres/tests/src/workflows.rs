@@ -188,6 +188,18 @@ async fn print(n: u64, ctx: &PoolContext) -> u64 {
     n
 }
 
+#[node(pool = "gpu", at_most_once)]
+async fn stamp(n: u64, ctx: &PoolContext) -> u64 {
+    work(n, ctx.run_id(), &ctx.path(), RENDERS).await
+}
+
+workflow! {
+    /// A node that is attempted once.
+    pub stamped(u64) -> u64 {
+        START => stamp => END;
+    }
+}
+
 workflow! {
     /// Nodes here and in a pool.
     pub scene(u64) -> u64 {

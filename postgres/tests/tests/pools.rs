@@ -10,7 +10,7 @@ use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::store::Store;
 use graphweft_postgres::{PostgresStore, PostgresWorker};
-use graphweft_postgres_tests::workflows::{of_scene, poster, scene};
+use graphweft_postgres_tests::workflows::{of_scene, poster, scene, stamped};
 use graphweft_postgres_tests::{builder, client, fresh_schema, server};
 
 /// One ledger for the nodes of this process, since it is named by the environment.
@@ -36,7 +36,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 
 async fn engine_of(store: &PostgresStore) -> Engine {
     let builder = Engine::builder().executor(store.executor()).store(store.clone());
-    let engine = builder.register::<scene>().register::<poster>().build().unwrap();
+    let engine = builder.register::<scene>().register::<poster>().register::<stamped>().build().unwrap();
     engine.recover().await.unwrap();
     engine
 }
@@ -46,7 +46,7 @@ async fn worker_of(store: &PostgresStore) -> PostgresWorker {
 }
 
 async fn worker_with(store: &PostgresStore, at_once: usize) -> PostgresWorker {
-    let engine = Engine::builder().register::<scene>().register::<poster>().build().unwrap();
+    let engine = Engine::builder().register::<scene>().register::<poster>().register::<stamped>().build().unwrap();
     store.worker(engine).pool("gpu").max_concurrency(at_once.try_into().unwrap()).start().await.unwrap()
 }
 
@@ -200,6 +200,33 @@ async fn a_task_that_another_engine_has_cancelled_is_executed_for_the_one_that_h
     let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await;
     assert_eq!(result.expect("it has a worker").unwrap(), of_scene(4));
     assert_eq!(begun("taken-over"), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_may_be_made_once_outlives_the_engine_of_its_run_unless_the_task_is_gone() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let client = client(&schema).await;
+    for (id, is_gone) in [("kept-once", false), ("gone-once", true)] {
+        let first = engine_of(&store).await;
+        first.start::<stamped>(3).id(id).await.unwrap();
+        let worker = worker_of(&store).await;
+        until("it begins", async || begun(id) == 1).await;
+        first.shutdown().await;
+        until("it is done", async || lines_of(id).iter().any(|(what, ..)| what == "end")).await;
+        worker.drain().await;
+        if is_gone {
+            client.execute("delete from node_tasks where run = $1", &[&id]).await.unwrap();
+        }
+        let second = engine_of(&store).await;
+        let run = second.get_run_of::<stamped>(id).await.unwrap().unwrap();
+        match (run.result().await, is_gone) {
+            (Ok(output), false) => assert_eq!(output, 4),
+            (Err(RunError::Failed(failure)), true) => assert_eq!(failure.cause.fault, Some(Fault::Interrupted)),
+            (result, _) => panic!("{result:?}"),
+        }
+        assert_eq!(begun(id), 1);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -176,15 +176,24 @@ impl Cluster {
     /// # Panics
     /// If there is none.
     pub async fn end_invocation(&self, run: &str, how: &str) {
-        let sql =
-            format!("select id from sys_invocation where target_service_key = '{run}' and target_handler_name = 'run'");
-        let found = self.query(&sql).await;
-        let id = found.split('"').find(|word| word.starts_with("inv_")).expect("it is driven");
-        let request = format!(
-            "PATCH /invocations/{id}/{how} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-        );
-        let ended = http(self.servers[0].admin, &request).await.expect("the server answers");
-        assert!(ended.starts_with("HTTP/1.1 2"), "{ended}");
+        self.end_invocations(&format!("target_service_key = '{run}' and target_handler_name = 'run'"), how).await;
+    }
+
+    /// The same with all invocations of which a condition in SQL holds; `purge` has the server forget those that have ended.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn end_invocations(&self, condition: &str, how: &str) {
+        let found = self.query(&format!("select id from sys_invocation where {condition}")).await;
+        let mut ids = found.split('"').filter(|word| word.starts_with("inv_")).peekable();
+        assert!(ids.peek().is_some(), "no invocation: {condition}");
+        for id in ids {
+            let request = format!(
+                "PATCH /invocations/{id}/{how} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            );
+            let ended = http(self.servers[0].admin, &request).await.expect("the server answers");
+            assert!(ended.starts_with("HTTP/1.1 2"), "{ended}");
+        }
     }
 
     /// What the servers have logged, for a test that fails.

@@ -12,6 +12,8 @@ use graphweft_restate::RunHandle;
 pub struct Judge {
     /// The last start of each node, and how often it has ended.
     nodes: HashMap<(String, String), (u128, u32)>,
+    /// How often nodes of each run have begun.
+    starts: HashMap<String, u32>,
     /// How many records were compared.
     pub judged: u64,
     /// How many nodes have ended more than once.
@@ -26,13 +28,25 @@ impl Judge {
     #[must_use]
     pub fn of(ledger: &Path) -> Self {
         let mut nodes: HashMap<(String, String), (u128, u32)> = HashMap::new();
+        let mut starts: HashMap<String, u32> = HashMap::new();
         for line in std::fs::read_to_string(ledger).expect("nodes have run").lines() {
             let words: Vec<_> = line.split(' ').collect();
             let [what, micros, run, path, _] = words[..] else { panic!("{line}") };
             let seen = nodes.entry((run.to_owned(), path.to_owned())).or_default();
-            if what == "start" { seen.0 = micros.parse().expect("a number") } else { seen.1 += 1 }
+            if what == "start" {
+                seen.0 = micros.parse().expect("a number");
+                *starts.entry(run.to_owned()).or_default() += 1;
+            } else {
+                seen.1 += 1;
+            }
         }
-        Judge { nodes, judged: 0, twice: 0 }
+        Judge { nodes, starts, judged: 0, twice: 0 }
+    }
+
+    /// How often nodes of a run have begun.
+    #[must_use]
+    pub fn starts_of(&self, run: &str) -> u32 {
+        self.starts.get(run).copied().unwrap_or_default()
     }
 
     /// Compares a run that has ended.

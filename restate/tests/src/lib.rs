@@ -3,6 +3,7 @@
 pub mod balancer;
 pub mod cluster;
 pub mod dice;
+pub mod here;
 pub mod judge;
 pub mod workers;
 pub mod workflows;

@@ -8,10 +8,20 @@ use tokio::task::JoinHandle;
 use crate::balancer::balance;
 use crate::{free_port, leave_id};
 
+/// What a process does.
+#[derive(Clone, Copy, Debug)]
+pub enum Role {
+    /// Drives runs.
+    Runs,
+    /// Executes nodes of the pool `far`, so many at once.
+    Pool(u32),
+}
+
 /// Processes of one program, which are killed, each by its own id, when this is dropped.
 #[derive(Debug)]
 pub struct Workers {
     program: PathBuf,
+    role: Role,
     ledger: PathBuf,
     ports: Vec<u16>,
     alive: Vec<Child>,
@@ -19,17 +29,25 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts so many processes.
+    /// Starts so many processes that drive runs.
     ///
     /// # Panics
     /// If they do not start.
     pub async fn start(program: &str, ledger: &Path, count: usize) -> Self {
+        Workers::start_as(Role::Runs, program, ledger, count).await
+    }
+
+    /// Starts so many processes.
+    ///
+    /// # Panics
+    /// If they do not start.
+    pub async fn start_as(role: Role, program: &str, ledger: &Path, count: usize) -> Self {
         let ports: Vec<u16> = (0..count).map(|_| free_port()).collect();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let port = listener.local_addr().expect("it has an address").port();
         let balancer = (port, tokio::spawn(balance(listener, ports.clone())));
         let (program, ledger) = (PathBuf::from(program), ledger.to_owned());
-        let mut workers = Workers { program, ledger, ports, alive: Vec::new(), balancer };
+        let mut workers = Workers { program, role, ledger, ports, alive: Vec::new(), balancer };
         workers.alive = (0..count).map(|at| workers.spawn(at)).collect();
         workers
     }
@@ -37,6 +55,9 @@ impl Workers {
     fn spawn(&self, at: usize) -> Child {
         let mut command = Command::new(&self.program);
         command.arg(self.ports[at].to_string()).env("GRAPHWEFT_LEDGER", &self.ledger);
+        if let Role::Pool(at_once) = self.role {
+            command.arg(at_once.to_string());
+        }
         let process = command.spawn().expect("the worker starts");
         leave_id(&process);
         process

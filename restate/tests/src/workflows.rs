@@ -13,18 +13,22 @@ pub fn ledger() -> PathBuf {
     PathBuf::from(std::env::var_os("GRAPHWEFT_LEDGER").expect("the harness sets it"))
 }
 
-fn note(what: &str, ctx: &Context) {
+fn note(what: &str, run: &str, path: &str) {
     let micros = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
-    let line = format!("{what} {micros} {} {} {}\n", ctx.run_id(), ctx.path(), std::process::id());
+    let line = format!("{what} {micros} {run} {path} {}\n", std::process::id());
     let mut file = OpenOptions::new().create(true).append(true).open(ledger()).expect("the ledger can be written to");
     file.write_all(line.as_bytes()).expect("the ledger can be written to");
 }
 
 /// The number after its work, which takes some time.
 async fn works(n: u64, ctx: &Context) -> u64 {
-    note("start", ctx);
+    works_for(n, ctx.run_id(), &ctx.path()).await
+}
+
+async fn works_for(n: u64, run: &str, path: &str) -> u64 {
+    note("start", run, path);
     tokio::time::sleep(Duration::from_millis(15)).await;
-    note("end", ctx);
+    note("end", run, path);
     n + 1
 }
 
@@ -68,6 +72,49 @@ async fn counts(n: u64, ctx: &Context) -> Result<u64, String> {
     Ok(sum)
 }
 
+#[node(pool = "far")]
+async fn far(n: u64, ctx: &PoolContext) -> u64 {
+    works_for(n, ctx.run_id(), &ctx.path()).await
+}
+#[node(pool = "far", at_most_once)]
+async fn far_once(n: u64, ctx: &PoolContext) -> u64 {
+    works_for(n, ctx.run_id(), &ctx.path()).await
+}
+
+workflow! {
+    /// Nodes here and in a pool.
+    pub fan(u64) -> u64 {
+        START => split => [far] => sum;
+        sum => END;
+    }
+}
+
+workflow! {
+    /// A node in a pool that is attempted once.
+    pub once(u64) -> u64 {
+        START => far_once;
+        far_once => END;
+    }
+}
+
+#[node(pool = "far")]
+async fn naps(millis: u64) -> u64 {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    1
+}
+#[node]
+async fn same((count, millis): (u64, u64)) -> Vec<u64> {
+    (0..count).map(|_| millis).collect()
+}
+
+workflow! {
+    /// So many nodes in a pool that take so many milliseconds.
+    pub frames((u64, u64)) -> u64 {
+        START => same => [naps] => sum;
+        sum => END;
+    }
+}
+
 workflow! {
     /// Nodes one after another, side by side, and over a wait.
     pub batch(u64) -> u64 {
@@ -90,6 +137,12 @@ workflow! {
         START => counts;
         counts => END;
     }
+}
+
+/// What the workflow `fan` gives.
+#[must_use]
+pub fn of_fan(n: u64) -> u64 {
+    (0..8).map(|i| n + i + 1).sum()
 }
 
 /// What the workflow `batch` gives.

@@ -10,8 +10,8 @@ use graphweft_restate::Client;
 use graphweft_restate_tests::cluster::{Cluster, Shape, until};
 use graphweft_restate_tests::dice::Dice;
 use graphweft_restate_tests::judge::Judge;
-use graphweft_restate_tests::workers::Workers;
-use graphweft_restate_tests::workflows::{approval, batch, of_batch};
+use graphweft_restate_tests::workers::{Role, Workers};
+use graphweft_restate_tests::workflows::{approval, batch, fan, of_batch, of_fan, once};
 
 const WORKERS: usize = 3;
 
@@ -19,10 +19,15 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
+/// How many nodes of the pool a worker executes at once.
+const AT_ONCE: u32 = 8;
+
 /// Starts a run of each workflow, answers what it asks, and waits for both ends.
 async fn person(client: Client, n: u64, waits: Duration) {
     let batch = client.start::<batch>(n, format!("batch-{n}")).await.expect("a server answers");
     let approval = client.start::<approval>(n, format!("approval-{n}")).await.expect("a server answers");
+    let fan = client.start::<fan>(n, format!("fan-{n}")).await.expect("a server answers");
+    let once = client.start::<once>(n, format!("once-{n}")).await.expect("a server answers");
     while let Outcome::Waiting(questions) = approval.outcome().await.expect("a server answers") {
         tokio::time::sleep(waits).await;
         // A server that has died may have passed it on: then nothing is open any more.
@@ -30,6 +35,12 @@ async fn person(client: Client, n: u64, waits: Duration) {
     }
     assert_eq!(approval.outcome().await.expect("a server answers"), Outcome::Completed(n + 13));
     assert_eq!(batch.outcome().await.expect("a server answers"), Outcome::Completed(of_batch(n)));
+    assert_eq!(fan.outcome().await.expect("a server answers"), Outcome::Completed(of_fan(n)));
+    match once.outcome().await.expect("a server answers") {
+        Outcome::Completed(output) => assert_eq!(output, n + 1),
+        Outcome::Failed(failure) => assert!(failure.cause.to_string().contains("at_most_once"), "{failure:?}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 async fn chaos(servers: usize) {
@@ -40,8 +51,11 @@ async fn chaos(servers: usize) {
     let mut cluster = Cluster::start(Shape { servers, keep_alive: Some(1) }).await;
     let ledger = cluster.folder().join("ledger");
     let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &ledger, WORKERS).await;
+    let program = env!("CARGO_BIN_EXE_restate_worker");
+    let mut pool = Workers::start_as(Role::Pool(AT_ONCE), program, &ledger, WORKERS).await;
     let (admin, client) = (cluster.admin(), cluster.client());
     until("the workers are there", || async { admin.register(&workers.address()).await.is_ok() }).await;
+    until("the pool is there", || async { admin.register(&pool.address()).await.is_ok() }).await;
 
     let begun = Instant::now();
     let (mut killed, mut stopped, mut crashed, mut runs) = (0, 0, 0, 0);
@@ -53,6 +67,7 @@ async fn chaos(servers: usize) {
         }
         tokio::time::sleep(Duration::from_millis(200 + dice.below(600))).await;
         let at = usize::try_from(dice.below(WORKERS as u64)).expect("a few");
+        let workers = if dice.below(2) == 0 { &mut workers } else { &mut pool };
         match dice.below(6) {
             0..3 => {
                 killed += 1;
@@ -86,12 +101,15 @@ async fn chaos(servers: usize) {
     for n in 0..runs {
         judge.compare(&client.run::<batch>(format!("batch-{n}"))).await;
         judge.compare(&client.run::<approval>(format!("approval-{n}"))).await;
+        judge.compare(&client.run::<fan>(format!("fan-{n}"))).await;
+        judge.compare(&client.run::<once>(format!("once-{n}"))).await;
+        assert!(judge.starts_of(&format!("once-{n}")) <= 1, "`once-{n}` was attempted twice");
     }
     assert!(judge.judged > 10 * runs, "the ledger knows the paths");
     println!(
         "{servers} server(s), seed {seed}: {} runs, {killed} workers killed, {stopped} stopped, {crashed} servers crashed, \
          {} records compared, {} nodes ended twice, {took:?}",
-        2 * runs,
+        4 * runs,
         judge.judged,
         judge.twice
     );

@@ -7,66 +7,12 @@ use std::time::{Duration, SystemTime};
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
 use graphweft::{Executor, NodeResult, NodeTask, ProgressSender, Workflow};
-use graphweft_restate::{Admin, Client, ClientError, ListRuns, RunHandle, Worker, WorkerBuilder};
-use graphweft_restate_tests::cluster::{Cluster, Shape, until};
+use graphweft_restate::{ClientError, ListRuns, RunHandle, Worker};
+use graphweft_restate_tests::cluster::{Cluster, until};
+use graphweft_restate_tests::here::{Here, ONE, until_invocation_is, with};
 use graphweft_restate_tests::judge::Judge;
 use graphweft_restate_tests::workers::Workers;
 use graphweft_restate_tests::workflows::{batch, of_batch};
-
-const ONE: Shape = Shape { servers: 1, keep_alive: None };
-
-/// A worker of this process, until it is dropped.
-struct Here(u16, tokio::task::JoinHandle<()>);
-
-impl Here {
-    async fn serve(worker: WorkerBuilder) -> Self {
-        Here::serve_at(worker, 0).await
-    }
-
-    async fn serve_at(worker: WorkerBuilder, port: u16) -> Self {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let worker = worker.build().unwrap();
-        Here(port, tokio::spawn(async move { worker.serve(listener).await.unwrap() }))
-    }
-
-    async fn register(&self, admin: &Admin) {
-        admin.register(&format!("http://127.0.0.1:{}", self.0)).await.unwrap();
-    }
-
-    async fn stop(self) -> u16 {
-        self.1.abort();
-        let port = self.0;
-        let mut this = self;
-        drop((&mut this.1).await);
-        port
-    }
-}
-
-impl Drop for Here {
-    fn drop(&mut self) {
-        self.1.abort();
-    }
-}
-
-/// A server with a worker of this process.
-async fn with(worker: WorkerBuilder) -> (Cluster, Here, Client) {
-    let cluster = Cluster::start(ONE).await;
-    let here = Here::serve(worker).await;
-    here.register(&cluster.admin()).await;
-    let client = cluster.client();
-    (cluster, here, client)
-}
-
-/// Waits until the invocations of a run are as Restate says, such as `suspended`.
-async fn until_invocation_is<W: Workflow>(cluster: &Cluster, run: &RunHandle<W>, status: &str) {
-    let sql = format!(
-        "select status from sys_invocation where target_service_key = '{}' and target_handler_name = 'run'",
-        run.id()
-    );
-    let wanted = format!("\"status\":\"{status}\"");
-    until(status, || async { cluster.query(&sql).await.contains(&wanted) }).await;
-}
 
 async fn questions<W: Workflow>(run: &RunHandle<W>) -> Vec<graphweft::Question> {
     match run.outcome().await.unwrap() {
@@ -855,4 +801,45 @@ async fn a_large_value_is_recorded_in_parts_and_one_that_is_too_large_fails_its_
     assert!(failure.cause.to_string().contains("15728640"), "{failure:?}");
     let refused = client.start::<publish>("x".repeat(40 << 20), "too-large").await;
     assert!(matches!(refused, Err(ClientError::TooLarge { .. })), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_has_another_end_and_the_run_that_it_comes_from_stays_as_it_is() {
+    let worker = Worker::builder().register::<publish>().register::<large>().resident(Duration::ZERO);
+    let (cluster, _here, client) = with(worker).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    questions(&run).await;
+    run.answer("approve", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+    let before = run.events_from(0).await.unwrap();
+    let answered = before.iter().find(|event| event.kind.name() == "answered").unwrap().seq;
+
+    let other = run.fork(answered, "poem-2").await.unwrap();
+    questions(&other).await;
+    until_invocation_is(&cluster, &other, "suspended").await;
+    other.answer("approve", false).await.unwrap();
+    assert_eq!(other.outcome().await.unwrap(), Outcome::Completed("nothing".into()));
+    assert_eq!(run.events_from(0).await.unwrap(), before);
+
+    // Once more, it is the same; another one with its id is refused, and so is what there is not.
+    assert_eq!(
+        run.fork(answered, "poem-2").await.unwrap().outcome().await.unwrap(),
+        Outcome::Completed("nothing".into())
+    );
+    assert_eq!(status_of(run.fork(1, "poem-2").await), 409);
+    assert_eq!(status_of(run.fork(None, "poem").await), 409);
+    assert_eq!(status_of(run.fork(1000, "poem-3").await), 409);
+    assert_eq!(status_of(client.run::<publish>("prose").fork(None, "poem-4").await), 404);
+    assert_eq!(status_of(client.start::<publish>("a poem".into(), "poem-2").await), 409);
+
+    // What was refused leaves its id free.
+    let third = run.fork(None, "poem-3").await.unwrap();
+    assert_eq!(third.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+    let fourth = other.fork(1, "poem-4").await.unwrap();
+    assert_eq!(questions(&fourth).await[0].name, "approve");
+
+    let large = client.start::<large>(9 << 20, "large").await.unwrap();
+    assert_eq!(large.outcome().await.unwrap(), Outcome::Completed(9 << 20));
+    let again = large.fork(None, "large-2").await.unwrap();
+    assert_eq!(again.outcome().await.unwrap(), Outcome::Completed(9 << 20));
 }

@@ -151,7 +151,7 @@ impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
         if let Some(work) = work {
             attempt.work.get_or_init(|| work);
         }
-        let beat = Beat::of(&attempt);
+        let beat = Beat::of(&attempt, false);
         drop(moving);
         self.attempt = Some(Arc::clone(&attempt));
         let NodeWork { node, input, retries, .. } = self;

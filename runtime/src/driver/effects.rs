@@ -19,6 +19,7 @@ use crate::core::{
     Wanted, Writes, after, is_retryable,
 };
 use crate::event::{EventKind, ItemsDone};
+use crate::executor::Executor;
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
 use crate::options::{NodeOptions, Retryable};
@@ -279,12 +280,14 @@ impl Driver {
             (arrived, _) => self.repeatable(task, node, arrived, keeps_input, context),
         };
         let future = future.map(|future| self.shared.surrounded(future, CallKind::Node, || place.path(), number));
+        let executor = self.executor_of(&definition, &place);
         // The time of an attempt that is executed elsewhere is limited there: until it begins it is in a queue.
-        let limit = options.timeout.filter(|_| !self.is_executed_elsewhere(&definition, &place));
+        let limit = options.timeout.filter(|_| executor.is_none());
+        let is_kept = executor.is_some_and(|executor| executor.keeps_tasks());
         match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), traced))) {
             Ok(running) => {
                 let running = running.measured(|| place.path());
-                let beat = Beat::of(&attempt);
+                let beat = Beat::of(&attempt, is_kept);
                 self.begin(UnderWay { task, running, attempt, beat, was_polled: false });
             }
             // The conversion consumes the value of the edge. If it panics, there is no input for another attempt.
@@ -295,10 +298,11 @@ impl Driver {
         }
     }
 
-    fn is_executed_elsewhere(&self, definition: &Definition, place: &Place) -> bool {
+    /// What has the attempts at a node executed elsewhere.
+    pub(super) fn executor_of(&self, definition: &Definition, place: &Place) -> Option<&Arc<dyn Executor>> {
         let env = &self.shared.env;
         let entry = definition.entry(place.node as usize).filter(|entry| env.replacement(entry.type_id).is_none());
-        entry.and_then(|entry| env.executor_of(entry.pool?)).is_some()
+        env.executor_of(entry?.pool?)
     }
 
     /// Begins an attempt. If it would get a task of its own and the runtime has one thread, it is polled once here: a

@@ -9,7 +9,9 @@ use super::inputs::RetainedInput;
 use super::lazy_value::{RecordedValues, SharedInputs};
 use super::run::Driver;
 use super::run_snapshot::RunSnapshot;
-use crate::core::{Event, Resumption, Run, TimeLimit};
+use crate::core::{Event, Place, Resumption, Run, TimeLimit};
+use crate::event::SENT_TO_POOL;
+use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::store::Stored;
 use crate::table::{Emitted, Token};
@@ -70,7 +72,8 @@ impl Driver {
         Ok(facts.values)
     }
 
-    /// Begins the attempts again that were under way, except those of nodes that may run only once.
+    /// Begins the attempts again that were under way, except those of nodes that may run only once. What was sent to a pool is asked for
+    /// again: the end of this process has not interrupted it.
     pub(super) fn resume(&mut self, values: RecordedValues) {
         self.run.resume();
         for (task, SharedInputs(inputs)) in values.inputs {
@@ -84,10 +87,19 @@ impl Driver {
         for task in self.run.tasks() {
             if let (Some(Resumption::Fail { fault, .. }), Some(place)) =
                 (self.run.resumption(task), self.run.place_of(task))
+                && !(fault == Fault::Interrupted && self.was_sent_to_pool(&place))
             {
                 self.fails(task, &place, fault, false);
             }
         }
+    }
+
+    /// Whether the attempt at this place has a task in a pool, whose executor knows what has become of it.
+    fn was_sent_to_pool(&self, place: &Place) -> bool {
+        let definition = self.executable.definition(&self.definition, place.scope.layout.index);
+        let desk = self.shared.known_desk();
+        self.executor_of(definition, place).is_some_and(|executor| executor.keeps_tasks())
+            && desk.is_some_and(|desk| desk.has_note(&place.path(), SENT_TO_POOL))
     }
 
     /// Decodes the recorded values that tasks under way need. If one cannot be read, that is an error here, before any

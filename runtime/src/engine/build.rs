@@ -407,6 +407,11 @@ impl EngineBuilder {
         self
     }
 
+    /// Whether [`executor`](Self::executor) was called: a host that has an executor of its own leaves that of its user.
+    pub fn has_executor(&self) -> bool {
+        self.env.executor.is_some()
+    }
+
     /// This engine executes the attempts at nodes of a pool that belong to its own runs, also if it has an
     /// [`executor`](Self::executor) for the other pools.
     ///

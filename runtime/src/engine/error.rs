@@ -88,6 +88,14 @@ pub enum BuildError {
         /// The pool.
         pool: String,
     },
+    /// [`Engine::check_pool`](crate::Engine::check_pool) names a pool in which no node is that this engine knows.
+    #[error("no node of a registered workflow is in pool `{pool}`; {}", pools_listed(known))]
+    UnknownPool {
+        /// The pool.
+        pool: String,
+        /// The pools in which nodes are.
+        known: Vec<String>,
+    },
     /// [`EngineBuilder::max_concurrency`](crate::EngineBuilder::max_concurrency) was called with 0.
     #[error("`max_concurrency(0)` would let no node run; leave it out for no limit")]
     ZeroConcurrency,
@@ -269,6 +277,14 @@ fn listed(names: &[String]) -> String {
     }
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     format!("registered: {}", names.join(", "))
+}
+
+fn pools_listed(pools: &[String]) -> String {
+    if pools.is_empty() {
+        return "no node is in a pool: add `#[node(pool = \"..\")]`, or register the workflow".to_owned();
+    }
+    let pools: Vec<String> = pools.iter().map(|pool| format!("`{pool}`")).collect();
+    format!("nodes are in: {}", pools.join(", "))
 }
 
 impl From<Halt> for StartError {

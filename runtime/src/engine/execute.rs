@@ -1,5 +1,6 @@
 //! Executes attempts at nodes of pools for engines elsewhere, which drive their runs.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{Future, IntoFuture, pending, poll_fn};
 use std::pin::pin;
@@ -9,6 +10,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Either, select};
 use serde_json::Value;
 
+use super::error::BuildError;
 use super::inner::Engine;
 use crate::around::CallKind;
 use crate::attempt::Attempt;
@@ -122,25 +124,78 @@ impl Engine {
         Execution { engine: self.clone(), task, progress, cancelled }
     }
 
+    /// Whether this engine can execute the nodes of a pool for others: it knows such nodes, and has the resources that they need. A worker
+    /// says so when it begins, and not with its first task. What a node calls without a `uses(..)` of it is not known here.
+    ///
+    /// ```
+    /// use graphweft::BuildError;
+    /// use graphweft::prelude::*;
+    ///
+    /// #[derive(Clone)]
+    /// struct Model;
+    ///
+    /// #[node(pool = "gpu")]
+    /// async fn embed(text: String, #[resource] _model: &Model) -> usize { text.len() }
+    /// workflow! { pub index(String) -> usize { START => embed; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let without = Engine::builder().register::<index>().build()?;
+    /// assert!(matches!(without.check_pool("gpu"), Err(BuildError::MissingResources(_))));
+    /// let worker = Engine::builder().register::<index>().resource(Model).build()?;
+    /// worker.check_pool("gpu")?;
+    /// assert_eq!(
+    ///     worker.check_pool("gpus").unwrap_err().to_string(),
+    ///     "no node of a registered workflow is in pool `gpus`; nodes are in: `gpu`"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::UnknownPool`] and [`BuildError::MissingResources`].
+    pub fn check_pool(&self, pool: &str) -> Result<(), BuildError> {
+        let mut known = self.definitions_at_hand();
+        known.extend(used_by(&known));
+        let mut pools = BTreeSet::new();
+        for definition in &known {
+            compile::check_resources_of_pool(&self.0.env, definition, pool)?;
+            let graphs = compile::definitions(definition);
+            pools.extend(graphs.iter().flat_map(|graph| graph.entries.iter().filter_map(|entry| entry.pool)));
+        }
+        if pools.contains(pool) {
+            return Ok(());
+        }
+        let known = pools.into_iter().map(str::to_owned).collect();
+        Err(BuildError::UnknownPool { pool: pool.to_owned(), known })
+    }
+
+    /// The workflows that are registered, in all versions, and those that are registered to be called.
+    fn definitions_at_hand(&self) -> Vec<Arc<Definition>> {
+        let registered = self.0.workflows.values().flat_map(|versions| versions.all());
+        let registered = registered.map(|version| &version.definition);
+        registered.chain(self.0.called.iter().copied()).cloned().collect()
+    }
+
     /// The node of a task, in the version of its workflow that the run is driven with. If this engine has a single one, in that.
     fn node_of_pool(&self, task: &NodeTask) -> Option<Found> {
-        let registered = self.0.workflows.values().flat_map(|versions| versions.all());
-        let registered: Vec<&Arc<Definition>> = registered.map(|version| &version.definition).collect();
-        let known = registered.iter().copied().chain(self.0.called.iter().copied()).cloned();
+        let at_hand = self.definitions_at_hand();
         let mut versions = Vec::new();
-        if let Some(found) = of_version(known, task, &mut versions) {
+        if let Some(found) = of_version(at_hand.iter().cloned(), task, &mut versions) {
             return Some(found);
         }
-        let graphs = registered.iter().flat_map(|definition| compile::definitions(definition));
-        let uses = graphs.flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
-        let used = compile::all_used(uses).into_iter().filter_map(|used| (used.called)()?.downcast().ok());
-        if let Some(found) = of_version(used, task, &mut versions) {
+        if let Some(found) = of_version(used_by(&at_hand).into_iter(), task, &mut versions) {
             return Some(found);
         }
         let (graph, _) = versions.first()?;
         let is_single = task.graph.is_none() || versions.iter().all(|(other, _)| other == graph);
         is_single.then(|| versions.swap_remove(0).1)
     }
+}
+
+/// The workflows that nodes of these say they call.
+fn used_by(definitions: &[Arc<Definition>]) -> Vec<Arc<Definition>> {
+    let graphs = definitions.iter().flat_map(compile::definitions);
+    let uses = graphs.flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
+    compile::all_used(uses).into_iter().filter_map(|used| (used.called)()?.downcast().ok()).collect()
 }
 
 type Found = (Arc<Definition>, usize);

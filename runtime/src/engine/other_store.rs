@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::inner::{Engine, Inner};
+use crate::executor::Executor;
 use crate::store::Store;
 
 impl Engine {
@@ -31,5 +32,43 @@ impl Engine {
         let Inner { env, workflows, called, retention, .. } = &*self.0;
         let env = Arc::new(env.for_other_store());
         Engine::new(Inner::new(env, workflows.clone(), called.clone(), Arc::new(store), *retention))
+    }
+
+    /// The same program over the same store, whose attempts at nodes of pools this executor has. For a host that gives each run an engine
+    /// of its own by [`with_store`](Self::with_store), and knows then which connection its tasks go through.
+    ///
+    /// ```
+    /// use futures::FutureExt;
+    /// use futures::future::BoxFuture;
+    /// use graphweft::prelude::*;
+    /// use graphweft::store::MemoryStore;
+    /// use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender, json};
+    ///
+    /// #[node(pool = "gpu")]
+    /// async fn embed(text: String) -> usize { text.len() }
+    /// workflow! { pub index(String) -> usize { START => embed; } }
+    ///
+    /// struct Connection(usize);
+    ///
+    /// impl Executor for Connection {
+    ///     fn execute(&self, _task: NodeTask, _progress: ProgressSender) -> BoxFuture<'static, Result<NodeResult, Fault>> {
+    ///         let output = json!(self.0);
+    ///         let result = json!({ "outcome": { "completed": { "output": output } } });
+    ///         async move { serde_json::from_value(result).map_err(|error| Fault::Context { message: error.to_string() }) }.boxed()
+    ///     }
+    /// }
+    ///
+    /// # graphweft::block_on(async {
+    /// let program = Engine::builder().register::<index>().build()?;
+    /// let engine = program.with_store(MemoryStore::new()).with_executor(Connection(7));
+    /// assert_eq!(engine.start::<index>("a poem".to_owned()).await?.result().await?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    #[must_use = "it drives nothing by itself"]
+    pub fn with_executor(&self, executor: impl Executor) -> Engine {
+        let Inner { env, workflows, called, retention, store, .. } = &*self.0;
+        let mut env = env.for_other_store();
+        env.executor = Some(Arc::new(executor));
+        Engine::new(Inner::new(Arc::new(env), workflows.clone(), called.clone(), Arc::clone(store), *retention))
     }
 }

@@ -114,7 +114,8 @@ struct Sent {
 impl Sent {
     fn progress(&self) -> ProgressSender {
         let (attempt, path) = (&self.attempt, self.attempt.path());
-        let stays = (!attempt.once_only).then(|| Arc::clone(&self.stays));
+        let may_leave = !attempt.once_only || self.executor.keeps_tasks();
+        let stays = may_leave.then(|| Arc::clone(&self.stays));
         let (journal, is_open) = (attempt.run.journal.clone(), Arc::clone(&self.is_open));
         ProgressSender(Arc::new(Waiting { journal, path, is_open, stays }))
     }
@@ -179,6 +180,7 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
     let (workflow, graph, node) = place.address();
     let sent = run.known_desk().and_then(|desk| desk.take_note(&path, SENT_TO_POOL));
     let sent = sent.and_then(|sent| sent.get("task")?.as_str().map(str::to_owned));
+    let was_sent = sent.is_some();
     let id = sent.unwrap_or_else(|| {
         let id = run.env.clock.new_run_id();
         let payload = json!({ "pool": pool, "task": id });
@@ -194,6 +196,7 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
         node,
         path,
         attempt: attempt.number,
+        was_sent,
         at_most_once: attempt.once_only,
         timeout: attempt.time_limit(),
         input,

@@ -24,6 +24,10 @@ impl Notes {
         true
     }
 
+    pub(super) fn has_named(&self, path: &str, name: &str) -> bool {
+        self.0.get(path).is_some_and(|notes| notes.iter().any(|(of, _)| of == name))
+    }
+
     /// Takes the first note with this name.
     pub(super) fn take_named(&mut self, path: &str, name: &str) -> Option<Value> {
         let notes = self.0.get_mut(path)?;

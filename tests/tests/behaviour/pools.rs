@@ -518,7 +518,11 @@ async fn a_run_that_waits_for_a_pool_stays_in_memory_and_leaves_its_task_when_th
 #[derive(Clone, Default)]
 struct Queue {
     tasks: Arc<Mutex<HashMap<String, Queued>>>,
+    /// Of each time that it was asked for a task: whether that was sent before.
+    sent: Arc<Mutex<Vec<bool>>>,
     wakes: Arc<Mutex<Option<Engine>>>,
+    /// It says that it does not keep tasks.
+    forgets: bool,
 }
 
 struct Queued {
@@ -571,6 +575,10 @@ impl Executor for Queue {
         progress: ProgressSender,
     ) -> BoxFuture<'static, std::result::Result<NodeResult, Fault>> {
         let (run, id) = (task.run_id.clone(), task.id.clone());
+        self.sent.lock().unwrap().push(task.was_sent);
+        if task.was_sent && task.at_most_once && !self.tasks.lock().unwrap().contains_key(&id) {
+            return futures::future::ready(Ok(NodeResult::of_fault(Fault::Interrupted))).boxed();
+        }
         let queued = || Queued { run, result: watch::Sender::new(None) };
         let mut result = self.tasks.lock().unwrap().entry(id.clone()).or_insert_with(queued).result.subscribe();
         let waits = Waits(self.clone(), id);
@@ -582,6 +590,10 @@ impl Executor for Queue {
             Ok(result.wait_for(Option::is_some).await.unwrap().clone().unwrap())
         }
         .boxed()
+    }
+
+    fn keeps_tasks(&self) -> bool {
+        !self.forgets
     }
 }
 
@@ -661,15 +673,80 @@ async fn once(n: u32) -> u32 {
 
 workflow! { just_once(u32) -> u32 { START => once => END; } }
 
+workflow! { once_in_a_pair(u32) -> u32 { START => (once, wait_here) => both => END; } }
+
+#[tokio::test]
+async fn a_run_with_an_attempt_that_is_made_once_leaves_the_memory_and_does_not_make_it_again() -> Result {
+    let queue = Queue::default();
+    let engine = Engine::builder().executor(queue.clone()).max_resident_waiting(0).register::<just_once>().build()?;
+    *queue.wakes.lock().unwrap() = Some(engine.clone());
+    let run = engine.start::<just_once>(1).id("run").await?;
+    engine.until_not_driven("run").await?;
+    assert_eq!((run.status().await?, queue.has_tasks()), (RunStatus::Sleeping, 1));
+    queue.ends_all(5);
+    assert_eq!(run.result().await?, 5);
+    assert_eq!(*queue.sent.lock().unwrap(), [false, true]);
+    queue.wakes.lock().unwrap().take();
+    Ok(())
+}
+
+/// The result of a run whose process dies while an only attempt is in a pool, and what the pool was asked for. `forgets`: whether the pool
+/// does not know the task afterwards. `next`: the engine of the next process.
+fn after_a_crash(
+    forgets: bool,
+    next: impl FnOnce(EngineBuilder, &Queue) -> EngineBuilder,
+) -> (std::result::Result<u32, RunError>, Vec<bool>) {
+    let (queue, file) = (Queue::default(), OnDisk::default());
+    graphweft_tests::life(async {
+        let death = Death::at("beside it");
+        let engine = file.engine(&death).await.executor(queue.clone()).register::<once_in_a_pair>().build().unwrap();
+        let _run = engine.start::<once_in_a_pair>(1).id("run").await.unwrap();
+        death.came().await;
+        while queue.has_tasks() == 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    if forgets {
+        queue.tasks.lock().unwrap().clear();
+    }
+    let result = graphweft_tests::life(async {
+        let engine = next(file.engine(&Death::default()).await, &queue).register::<once_in_a_pair>().build().unwrap();
+        queue.ends_all(9);
+        engine.recover().await.unwrap();
+        engine.get_run_of::<once_in_a_pair>("run").await.unwrap().unwrap().result().await
+    });
+    let sent = queue.sent.lock().unwrap().clone();
+    (result, sent)
+}
+
+#[test]
+fn an_attempt_that_is_made_once_outlives_the_engine_that_has_sent_it() {
+    let (result, sent) = after_a_crash(false, |engine, queue| engine.executor(queue.clone()));
+    assert_eq!(result.unwrap(), 10);
+    assert_eq!(sent, [false, true]);
+}
+
+#[test]
+fn an_attempt_that_is_made_once_is_interrupted_if_its_pool_does_not_know_it_any_more() {
+    let (result, sent) = after_a_crash(true, |engine, queue| engine.executor(queue.clone()));
+    let failure = failure(result);
+    assert_eq!((failure.cause.fault, failure.attempts), (Some(Fault::Interrupted), 1));
+    assert_eq!(sent, [false, true]);
+}
+
+#[test]
+fn an_attempt_that_is_made_once_is_interrupted_if_its_pool_does_not_keep_tasks() {
+    let forgets = |queue: &Queue| Queue { forgets: true, ..queue.clone() };
+    let (result, sent) = after_a_crash(false, |engine, queue| engine.executor(forgets(queue)));
+    assert_eq!(failure(result).cause.fault, Some(Fault::Interrupted));
+    assert_eq!(sent, [false]);
+}
+
 #[tokio::test]
 async fn a_run_with_an_attempt_that_may_not_begin_again_stays_in_memory() -> Result {
-    let queue = Queue::default();
-    let engine = Engine::builder()
-        .executor(queue.clone())
-        .max_resident_waiting(0)
-        .register::<ever>()
-        .register::<just_once>()
-        .build()?;
+    let queue = Queue { forgets: true, ..Queue::default() };
+    let builder = Engine::builder().executor(queue.clone()).max_resident_waiting(0);
+    let engine = builder.register::<ever>().register::<just_once>().build()?;
     let stays = engine.start::<just_once>(1).await?;
     while queue.has_tasks() == 0 {
         tokio::task::yield_now().await;
@@ -680,6 +757,13 @@ async fn a_run_with_an_attempt_that_may_not_begin_again_stays_in_memory() -> Res
     queue.ends_all(5);
     assert_eq!(stays.result().await?, 5);
     Ok(())
+}
+
+#[test]
+fn an_attempt_that_is_made_once_is_interrupted_if_the_next_engine_has_no_executor() {
+    let (result, sent) = after_a_crash(false, |engine, _| engine.pool("gpu"));
+    assert_eq!(failure(result).cause.fault, Some(Fault::Interrupted));
+    assert_eq!(sent, [false]);
 }
 
 #[value]

@@ -1,0 +1,122 @@
+//! The services of pools: executes attempts at nodes for runs that are driven elsewhere ([`calls`](crate::calls)).
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use futures::FutureExt;
+use graphweft::{Engine, ExecuteError, Fault, NodeResult, NodeTask};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::drive::SLOW;
+use crate::invocation::{Invocation, Reply, Stop};
+use crate::manifest::pool_service;
+
+/// The pools of a worker.
+#[derive(Clone, Debug)]
+pub(crate) struct Pools {
+    names: BTreeSet<String>,
+    /// Held from before the begin of an attempt to its end.
+    permits: Arc<Semaphore>,
+}
+
+impl Pools {
+    /// `most`: how many attempts are under way at once; by default, one for each core.
+    pub(crate) fn new(names: BTreeSet<String>, most: Option<NonZeroUsize>) -> Self {
+        let most = most.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+        Pools { names, permits: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))) }
+    }
+
+    /// The names of their services.
+    pub(crate) fn services(&self) -> impl Iterator<Item = String> {
+        self.names.iter().map(|pool| pool_service(pool))
+    }
+
+    /// How many attempts are under way at once.
+    pub(crate) fn most(&self) -> u32 {
+        u32::try_from(self.permits.available_permits()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn has(&self, service: &str) -> bool {
+        self.services().any(|own| own == service)
+    }
+
+    /// Executes one attempt, in one of perhaps several invocations of the same task that follow one another.
+    pub(crate) async fn execute(&self, engine: &Engine, invocation: &mut Invocation) -> Result<Reply, Stop> {
+        let task: NodeTask = match serde_json::from_slice(&invocation.input) {
+            Ok(task) => task,
+            Err(error) => return Ok(Err((400, format!("this is no task of a pool: {error}")))),
+        };
+        if !self.names.contains(&task.pool) {
+            return Ok(Err((404, format!("this worker does not execute nodes of pool `{}`", task.pool))));
+        }
+        let stops = CancellationToken::new();
+        // Before it is said that it begins: until then another worker may have it.
+        let permit = stops.run_until_cancelled(Arc::clone(&self.permits).acquire_owned());
+        let permit = permit.map(|permit| permit.and_then(Result::ok));
+        let Some(_permit) = beside(invocation, &stops, permit).await? else { return Ok(cancelled()) };
+        // A worker that was stalled must not begin with what was given to another one.
+        let has_begun_before = invocation.begin_once(SLOW).await?;
+        if has_begun_before && task.at_most_once {
+            return Ok(reply(&NodeResult::of_fault(Fault::Interrupted)));
+        }
+        let execution = engine.execute(task).cancelled_by(stops.clone().cancelled_owned());
+        let executed = beside(invocation, &stops, execution.into_future().map(Some)).await?;
+        Ok(match executed {
+            None | Some(Err(ExecuteError::Cancelled)) => cancelled(),
+            Some(Ok(result)) => reply(&result),
+            Some(Err(error)) => reply(&NodeResult::of_fault(Fault::Context { message: error.to_string() })),
+        })
+    }
+}
+
+/// Waits for something, and for what the server says meanwhile: if that is that the invocation is cancelled, what is waited for ends by
+/// `stops`.
+async fn beside<T>(
+    invocation: &mut Invocation,
+    stops: &CancellationToken,
+    waits: impl Future<Output = Option<T>>,
+) -> Result<Option<T>, Stop> {
+    let mut waits = std::pin::pin!(waits);
+    loop {
+        tokio::select! {
+            biased;
+            value = &mut waits => return Ok(value),
+            read = invocation.read() => read?,
+        }
+        if invocation.is_cancelled_now()? {
+            stops.cancel();
+        }
+    }
+}
+
+fn cancelled() -> Reply {
+    Err((409, "it was cancelled".to_owned()))
+}
+
+fn reply(result: &NodeResult) -> Reply {
+    serde_json::to_value(result).map_err(|error| (500, format!("the result cannot be sent: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use graphweft::Json;
+
+    use super::*;
+
+    #[test]
+    fn a_service_of_a_pool_is_found_by_its_name() {
+        let pools = Pools::new(BTreeSet::from(["gpu".to_owned(), "large gpu".to_owned()]), NonZeroUsize::new(2));
+        assert!(pools.services().eq(["graphweft.pool.gpu", "graphweft.pool.large_x20_gpu"]));
+        assert!(pools.has("graphweft.pool.gpu") && !pools.has("graphweft.pool.tpu"));
+    }
+
+    #[test]
+    fn a_result_is_sent_as_its_json() {
+        let sent: Json = reply(&NodeResult::of_fault(Fault::Interrupted)).unwrap();
+        let read: NodeResult = serde_json::from_value(sent).unwrap();
+        assert_eq!(read, NodeResult::of_fault(Fault::Interrupted));
+    }
+}
