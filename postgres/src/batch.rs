@@ -78,6 +78,24 @@ impl NewRows {
         self.bodies.push(body);
     }
 
+    pub(crate) fn is_single(&self) -> bool {
+        self.bodies.len() == 1
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bodies.iter().map(String::len).sum()
+    }
+
+    /// Adds the rows of others.
+    pub(crate) fn extend(&mut self, other: &NewRows) {
+        self.runs.extend(&other.runs);
+        self.seqs.extend(&other.seqs);
+        self.records.extend(&other.records);
+        self.times.extend(&other.times);
+        self.checksums.extend(&other.checksums);
+        self.bodies.extend_from_slice(&other.bodies);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }

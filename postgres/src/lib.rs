@@ -21,6 +21,7 @@ mod schema;
 mod snapshots;
 mod statements;
 mod store;
+mod together;
 mod transaction;
 mod trouble;
 

@@ -170,13 +170,18 @@ pub(crate) async fn header(client: Statements<'_>, id: &str) -> Result<Option<Ru
     client.query_opt(&select, &[&id]).await?.map(|row| row::header(&row, 0)).transpose()
 }
 
-pub(crate) async fn append(mut client: Object, facts: Facts, batch: &Append) -> Result<Appended, Trouble> {
-    let rows = NewRows::of(batch.run, batch.at, batch.time, &batch.records)?;
+/// `rows`: the records of the batch.
+pub(crate) async fn append(
+    mut client: Object,
+    facts: Facts,
+    batch: &Append,
+    rows: &NewRows,
+) -> Result<Appended, Trouble> {
     if batch.header == HeaderChange::default() {
-        return append_records(&client, facts, batch, &rows).await;
+        return append_records(&client, facts, batch, rows).await;
     }
     let step = client.transaction().await?;
-    if !append_in((&step).into(), batch, &rows).await? {
+    if !append_in((&step).into(), batch, rows).await? {
         step.rollback().await?;
         return Ok(Appended::Conflict);
     }
@@ -185,7 +190,12 @@ pub(crate) async fn append(mut client: Object, facts: Facts, batch: &Append) -> 
 }
 
 /// Adds records without a change of the header: the step of most nodes, and one statement.
-async fn append_records(client: &Object, facts: Facts, batch: &Append, rows: &NewRows) -> Result<Appended, Trouble> {
+pub(crate) async fn append_records(
+    client: &Object,
+    facts: Facts,
+    batch: &Append,
+    rows: &NewRows,
+) -> Result<Appended, Trouble> {
     let (key, at, added) = (of_run(batch.run), to_integer(batch.at), to_integer(batch.records.len() as u64));
     let NewRows { seqs, records, times, checksums, bodies, .. } = rows;
     // As `adds()` and `place(0)`: calls of functions cost more than all else here.

@@ -18,6 +18,7 @@ use crate::connections::Connections;
 use crate::logs::Logs;
 use crate::owners::Owners;
 use crate::pool::{PostgresExecutor, PostgresWorkerBuilder};
+use crate::together::Together;
 use crate::{claim, delete, feed, overview, owners, questions, runs, snapshots};
 
 /// A store of runs in PostgreSQL, for engines on many machines.
@@ -42,6 +43,7 @@ use crate::{claim, delete, feed, overview, owners, questions, runs, snapshots};
 pub struct PostgresStore {
     pub(crate) connections: Connections,
     owners: Owners,
+    together: Together,
 }
 
 impl PostgresStore {
@@ -72,7 +74,7 @@ impl PostgresStore {
     }
 
     pub(crate) fn over(connections: Connections) -> Self {
-        PostgresStore { connections, owners: Owners::default() }
+        PostgresStore { connections, owners: Owners::default(), together: Together::default() }
     }
 }
 
@@ -97,8 +99,8 @@ impl Store for PostgresStore {
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
-        let connections = self.connections.clone();
-        async move { connections.with(|client| runs::append(client, connections.facts, &batch)).await }.boxed()
+        let (connections, together) = (self.connections.clone(), self.together.clone());
+        async move { together.append(&connections, batch).await }.boxed()
     }
 
     fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
