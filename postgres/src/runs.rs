@@ -227,7 +227,7 @@ pub(crate) async fn append_records(
 }
 
 /// Adds records and changes the header. Returns whether it did, without any change if not.
-async fn append_in(step: Statements<'_>, batch: &Append, rows: &NewRows) -> Result<bool, Trouble> {
+pub(crate) async fn append_in(step: Statements<'_>, batch: &Append, rows: &NewRows) -> Result<bool, Trouble> {
     let (key, at) = (of_run(batch.run), to_integer(batch.at));
     let select = step
         .prepare_cached(&format!(

@@ -1,17 +1,21 @@
 //! Appends of several runs that come at the same time, in one statement and one commit.
 //!
-//! What comes while few statements are under way is written at once, by itself. What comes while [`MOST`] are is written together as soon
-//! as one of them is done: the more runs there are, the more share a commit, and one alone does not wait for others.
+//! What comes while few statements are under way is written at once, by itself. What comes while [`MOST`] are waits in a queue, and is
+//! written together as soon as one of them is done: the more runs there are, the more share a commit, and one alone does not wait for
+//! others.
+//!
+//! No append waits for another one for longer than [`KEEPS`]. A statement that takes longer, since it waits for a lock or since nothing
+//! polls its future, does not count any more, and what has waited so long is written by itself.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadpool_postgres::Object;
 use futures::future::join_all;
 use graphweft::store::{Append, Appended, HeaderChange, StoreError};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -19,7 +23,7 @@ use crate::batch::NewRows;
 use crate::connections::{Connections, Facts};
 use crate::numbers::{of_run, to_integer};
 use crate::runs;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, chain, is_undone_by};
 
 /// How many statements with appends are under way before others wait for one of them.
 const MOST: usize = 2;
@@ -28,8 +32,10 @@ const MOST: usize = 2;
 const MOST_APPENDS: usize = 128;
 const MOST_BYTES: usize = 1 << 20;
 
-/// For how long a statement keeps others waiting: one may wait for a lock of another transaction on its run.
+/// For how long a statement keeps others waiting.
 const KEEPS: Duration = Duration::from_millis(100);
+
+type Reply = Result<Appended, StoreError>;
 
 /// The appends of a store.
 #[derive(Clone, Debug, Default)]
@@ -37,127 +43,167 @@ pub(crate) struct Together(Arc<Mutex<Waiting>>);
 
 #[derive(Debug, Default)]
 struct Waiting {
-    appends: VecDeque<Waits>,
-    under_way: usize,
+    queue: VecDeque<Waits>,
+    /// The statements under way, and since when.
+    statements: Vec<(u64, Instant)>,
+    last: u64,
 }
 
 /// An append that adds one row and changes nothing of the header of its run.
 #[derive(Debug)]
 struct Waits {
+    number: u64,
     append: Append,
     row: NewRows,
-    reply: oneshot::Sender<Result<Appended, StoreError>>,
+    runtime: Handle,
+    reply: oneshot::Sender<Reply>,
 }
 
 /// A statement is under way while this lives.
 struct UnderWay {
+    number: u64,
+    has_begun: bool,
     together: Together,
     connections: Connections,
 }
 
+impl Waiting {
+    fn next_number(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Begins a statement, if there are not too many under way.
+    fn begin(&mut self) -> Option<u64> {
+        let counting = self.statements.iter().filter(|(_, since)| since.elapsed() < KEEPS).count();
+        if counting >= MOST {
+            return None;
+        }
+        let number = self.next_number();
+        self.statements.push((number, Instant::now()));
+        Some(number)
+    }
+}
+
 impl Together {
-    pub(crate) async fn append(&self, connections: &Connections, append: Append) -> Result<Appended, StoreError> {
+    pub(crate) async fn append(&self, connections: &Connections, append: Append) -> Reply {
         let row = NewRows::of(append.run, append.at, append.time, &append.records)
             .map_err(|trouble| trouble.for_caller(&connections.server))?;
-        if !row.is_single() || append.header != HeaderChange::default() {
+        let runtime = Handle::try_current();
+        let (Ok(runtime), true) = (runtime, row.is_single() && append.header == HeaderChange::default()) else {
             let (append, rows) = (&append, &row);
             return connections
                 .with(|client| async move { runs::append(client, connections.facts, append, rows).await })
                 .await;
-        }
-        let begins = {
+        };
+        let begun = {
             let mut waiting = self.lock();
-            if waiting.under_way < MOST {
-                waiting.under_way += 1;
-                Ok((append, row))
-            } else {
-                let (reply, replied) = oneshot::channel();
-                waiting.appends.push_back(Waits { append, row, reply });
-                Err(replied)
+            match waiting.begin() {
+                Some(number) => Ok((number, append, row)),
+                None => {
+                    let (reply, replied) = oneshot::channel();
+                    let number = waiting.next_number();
+                    waiting.queue.push_back(Waits { number, append, row, runtime, reply });
+                    Err((number, replied))
+                }
             }
         };
-        let replied = match begins {
-            Ok((append, row)) => {
-                let under_way = UnderWay { together: self.clone(), connections: connections.clone() };
-                return under_way.during(write_alone(connections, &append, &row)).await;
+        let (number, replied) = match begun {
+            Ok((number, append, row)) => {
+                let (together, connections) = (self.clone(), connections.clone());
+                let under_way = UnderWay { number, has_begun: true, together, connections };
+                return write_alone(&under_way.connections, &append, &row).await;
             }
-            Err(replied) => replied,
+            Err(waits) => waits,
         };
-        replied.await.unwrap_or_else(|_| {
-            let message = "the runtime in which a record was to be written has ended".to_owned();
-            Err(StoreError::Other { message })
-        })
+        let mut replied = pin!(replied);
+        if let Ok(reply) = timeout(KEEPS, &mut replied).await {
+            return replied_with(reply);
+        }
+        let left = {
+            let mut waiting = self.lock();
+            let at = waiting.queue.iter().position(|waits| waits.number == number);
+            at.and_then(|at| waiting.queue.remove(at))
+        };
+        match left {
+            Some(Waits { append, row, .. }) => write_alone(connections, &append, &row).await,
+            None => replied_with(replied.await),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next that are written together, each of another run, in the place of a statement that is done. If there are none, there is one
-    /// statement less under way.
-    fn next(&self) -> Vec<Waits> {
-        let (mut next, mut left) = (Vec::new(), VecDeque::new());
+    /// The next that are written together, each of another run, and all of one runtime: that of the writer.
+    fn next(&self, runtime: Id) -> Vec<Waits> {
+        let (mut next, mut passed) = (Vec::new(), Vec::new());
         let (mut runs, mut bytes) = (HashSet::new(), 0);
         let mut waiting = self.lock();
-        while let Some(waits) = waiting.appends.pop_front() {
+        while next.len() < MOST_APPENDS
+            && let Some(waits) = waiting.queue.pop_front()
+        {
             let more = waits.row.bytes();
-            let fits = next.is_empty() || (next.len() < MOST_APPENDS && bytes + more <= MOST_BYTES);
-            if fits && runs.insert(waits.append.run) {
-                bytes += more;
-                next.push(waits);
-            } else {
-                left.push_back(waits);
+            if !next.is_empty() && bytes + more > MOST_BYTES {
+                passed.push(waits);
+                break;
             }
+            // If its caller is gone, nothing needs it.
+            if waits.reply.is_closed() {
+                continue;
+            }
+            if waits.runtime.id() != runtime || !runs.insert(waits.append.run) {
+                passed.push(waits);
+                continue;
+            }
+            bytes += more;
+            next.push(waits);
         }
-        waiting.appends = left;
-        waiting.under_way -= usize::from(next.is_empty());
+        for waits in passed.into_iter().rev() {
+            waiting.queue.push_front(waits);
+        }
         next
     }
 }
 
-impl UnderWay {
-    /// Waits for a statement. While it takes long, others are written.
-    async fn during<T>(self, statement: impl Future<Output = T>) -> T {
-        let mut statement = pin!(statement);
-        match timeout(KEEPS, &mut statement).await {
-            Ok(done) => done,
-            Err(_) => {
-                drop(self);
-                statement.await
-            }
-        }
-    }
+fn replied_with(reply: Result<Reply, oneshot::error::RecvError>) -> Reply {
+    reply.unwrap_or_else(|_| {
+        let message = "the runtime in which a record was to be written has ended".to_owned();
+        Err(StoreError::Other { message })
+    })
 }
 
-/// The next statement takes the place of this one.
+/// The next statement takes the place of this one. One that has not begun had a runtime that has ended: those that wait write by themselves.
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let runtime = Handle::try_current();
-        loop {
-            let next = self.together.next();
-            if next.is_empty() {
-                return;
-            }
-            // Those that wait hear that their runtime has ended.
-            let Ok(runtime) = &runtime else { continue };
-            let under_way = UnderWay { together: self.together.clone(), connections: self.connections.clone() };
-            drop(runtime.spawn(write(under_way, next)));
-            return;
-        }
+        let mut waiting = self.together.lock();
+        waiting.statements.retain(|(number, _)| *number != self.number);
+        let next = waiting.queue.front().filter(|_| self.has_begun).map(|waits| waits.runtime.clone());
+        let Some(runtime) = next else { return };
+        let Some(number) = waiting.begin() else { return };
+        drop(waiting);
+        let (together, connections) = (self.together.clone(), self.connections.clone());
+        drop(runtime.spawn(UnderWay { number, has_begun: false, together, connections }.write()));
+        // The last task that a thread has spawned waits for this thread, which may go on computing; the one before is for any thread.
+        drop(runtime.spawn(std::future::ready(())));
     }
 }
 
-async fn write(under_way: UnderWay, appends: Vec<Waits>) {
-    let connections = under_way.connections.clone();
-    under_way.during(write_all(&connections, appends)).await;
+impl UnderWay {
+    async fn write(mut self) {
+        self.has_begun = true;
+        write_together(&self.connections, self.together.next(Handle::current().id())).await;
+    }
 }
 
-async fn write_all(connections: &Connections, mut appends: Vec<Waits>) {
+async fn write_together(connections: &Connections, mut appends: Vec<Waits>) {
+    let mut is_known = true;
     if appends.len() > 1 {
         let of = &*appends;
         match connections.with(|client| async move { write_in_one(&client, connections.facts, of).await }).await {
             Ok(written) => {
-                let written: HashSet<i64> = written.into_iter().collect();
+                is_known = written.is_some();
+                let written: HashSet<i64> = written.unwrap_or_default().into_iter().collect();
                 let is_written = |waits: &mut Waits| written.contains(&of_run(waits.append.run));
                 for waits in appends.extract_if(.., is_written) {
                     drop(waits.reply.send(Ok(Appended::Done)));
@@ -171,9 +217,13 @@ async fn write_all(connections: &Connections, mut appends: Vec<Waits>) {
             }
         }
     }
-    // Those that are left are conflicts, or another transaction has their runs locked at the moment.
-    let each = appends.into_iter().map(|Waits { append, row, reply }| async move {
-        drop(reply.send(write_alone(connections, &append, &row).await));
+    // Those that are left are conflicts, or another transaction has their runs locked at the moment, or nothing is known of them.
+    let each = appends.into_iter().map(|Waits { append, row, reply, .. }| async move {
+        let done = match is_known {
+            true => write_alone(connections, &append, &row).await,
+            false => look_up(connections, &append, &row).await,
+        };
+        drop(reply.send(done));
     });
     join_all(each).await;
 }
@@ -183,9 +233,36 @@ async fn write_alone(connections: &Connections, append: &Append, row: &NewRows) 
     connections.with(|client| async move { runs::append_records(&client, facts, append, row).await }).await
 }
 
-/// Writes these appends, and returns the runs of those that are written. It waits for no lock of a run: two statements with the same
-/// runs would wait for each other. If one append is refused by the server, none is written.
-async fn write_in_one(client: &Object, facts: Facts, appends: &[Waits]) -> Result<Vec<i64>, Trouble> {
+/// Whether an append was written by a statement of which nothing is known, since its connection was lost; it is written now if not. Nothing
+/// else writes the same: an engine that takes a run over begins with a record of that.
+async fn look_up(connections: &Connections, append: &Append, row: &NewRows) -> Reply {
+    let look_up = |mut client: Object| async move {
+        let (key, at) = (of_run(append.run), to_integer(append.at));
+        let step = client.transaction().await?;
+        // Waits for that statement, if it is under way.
+        let lock = step.prepare_cached("select from runs where key = $1 for update").await?;
+        if step.query_opt(&lock, &[&key]).await?.is_none() {
+            return Ok(Appended::Conflict);
+        }
+        let same = "select from journal where run = $1 and seq = $2 and time = $3 and checksum = $4 and body = $5";
+        let same = step.prepare_cached(same).await?;
+        let (NewRows { times, checksums, bodies, .. }, none) = (row, Ok(Appended::Conflict));
+        let ([time], [checksum], [body]) = (&times[..], &checksums[..], &bodies[..]) else { return none };
+        if step.query_opt(&same, &[&key, &at, time, checksum, body]).await?.is_some() {
+            return Ok(Appended::Done);
+        }
+        if !runs::append_in((&step).into(), append, row).await? {
+            return none;
+        }
+        step.commit().await?;
+        Ok(Appended::Done)
+    };
+    connections.with(look_up).await
+}
+
+/// Writes these appends, and returns the runs of those that are written; `None` if that is not known. It waits for no lock of a run: two
+/// statements with the same runs would wait for each other. If the server refuses one append, none is written.
+async fn write_in_one(client: &Object, facts: Facts, appends: &[Waits]) -> Result<Option<Vec<i64>>, Trouble> {
     let mut rows = NewRows::default();
     let mut added = Vec::with_capacity(appends.len());
     for Waits { append, row, .. } in appends {
@@ -217,17 +294,13 @@ async fn write_in_one(client: &Object, facts: Facts, appends: &[Waits]) -> Resul
              select key from changed"
         ))
         .await?;
-    let written = client.query(&insert, &[runs, seqs, &added, records, times, checksums, bodies]).await;
-    match written {
-        Ok(written) => written.iter().map(|row| Ok(row.try_get(0)?)).collect(),
+    match client.query(&insert, &[runs, seqs, &added, records, times, checksums, bodies]).await {
+        Ok(written) => Ok(Some(written.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)),
         // One of them has something that the server does not take: each by itself, so that only that one fails.
-        Err(error) if is_of_values(&error) => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
+        Err(error) if is_undone_by(&error) => Ok(Some(Vec::new())),
+        Err(error) => {
+            tracing::warn!(error = chain(&error), "it is looked up whether records were written");
+            Ok(None)
+        }
     }
-}
-
-/// Whether the server has refused a statement for what is in it, or for locks: nothing is written, and the connection is as before.
-fn is_of_values(error: &tokio_postgres::Error) -> bool {
-    let classes = ["22", "23", "40", "53", "54"];
-    error.code().is_some_and(|code| classes.iter().any(|class| code.code().starts_with(class)))
 }

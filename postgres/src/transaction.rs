@@ -16,13 +16,12 @@ use graphweft::store::{
     Transactional,
 };
 use graphweft::{Context, Run, Start, StartError, Step};
-use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::connections::{Connections, Facts};
 use crate::runs;
 use crate::store::PostgresStore;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, is_undone_by};
 
 impl Transactional for PostgresStore {
     const IS_EXCLUSIVE: bool = false;
@@ -424,12 +423,4 @@ async fn append(client: &OpenClient, facts: Facts, batch: &Append) -> Result<Com
         false => Uncommitted::Unknown(error.into()),
     })?;
     Ok(CommitOutcome::Done)
-}
-
-/// Whether a commit that ended with this error is undone: the server says so, and the connection is still there. What ends the connection may come
-/// behind the commit, as when the wait for another server is broken off; so may a request to cancel, which is not served while it is under way.
-fn is_undone_by(error: &tokio_postgres::Error) -> bool {
-    error.as_db_error().is_some_and(|error| {
-        error.parsed_severity() == Some(Severity::Error) && *error.code() != SqlState::QUERY_CANCELED
-    })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{PoolError, TimeoutType};
 use graphweft::store::StoreError;
+use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::tls::NoTlsError;
 
 /// An error on the way to a [`StoreError`].
@@ -153,4 +154,12 @@ impl From<serde_json::Error> for Trouble {
     fn from(error: serde_json::Error) -> Self {
         Trouble::Store(StoreError::Other { message: format!("what is to be stored is not JSON: {error}") })
     }
+}
+
+/// Whether a commit, or a statement by itself, that ended with this error is undone: the server says so, and the connection is still there. What ends the connection may come
+/// behind the commit, as when the wait for another server is broken off; so may a request to cancel, which is not served while it is under way.
+pub(crate) fn is_undone_by(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|error| {
+        error.parsed_severity() == Some(Severity::Error) && *error.code() != SqlState::QUERY_CANCELED
+    })
 }

@@ -65,7 +65,6 @@ impl ListRuns {
 
     /// The query, in the SQL of Restate.
     fn sql(&self) -> String {
-        let quoted = |text: &str| text.replace('\'', "''");
         let mut sql = format!(
             "select value_utf8 from state where service_name = '{}' and key = '{HEADER}'",
             quoted(&service(&self.workflow))
@@ -79,6 +78,11 @@ impl ListRuns {
         sql.push_str(&format!(" order by service_key limit {}", self.limit));
         sql
     }
+}
+
+/// A text as it is written between quotes in SQL.
+pub(crate) fn quoted(text: &str) -> String {
+    text.replace('\'', "''")
 }
 
 impl Admin {
@@ -104,10 +108,15 @@ impl Admin {
     /// # Errors
     /// If no server answers.
     pub async fn list(&self, runs: ListRuns) -> Result<Vec<RunHeader>, ClientError> {
-        let found = self.post("/query", &json!({ "query": runs.sql() })).await?;
-        let rows = found["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let rows = self.query(&runs.sql()).await?;
         let header = |row: &Json| serde_json::from_str::<RunHeader>(row["value_utf8"].as_str().unwrap_or_default());
         rows.iter().map(|row| header(row).map_err(|error| ClientError::of_json("a run", &error))).collect()
+    }
+
+    /// The rows that a query in the SQL of Restate gives.
+    pub(crate) async fn query(&self, sql: &str) -> Result<Vec<Json>, ClientError> {
+        let mut found = self.post("/query", &json!({ "query": sql })).await?;
+        Ok(found["rows"].as_array_mut().map(std::mem::take).unwrap_or_default())
     }
 
     async fn post(&self, path: &str, body: &Json) -> Result<Json, ClientError> {

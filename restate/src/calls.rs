@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -15,16 +15,26 @@ use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender};
 use restate_sdk_shared_core::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::invocation::{Handle, Invocation, MAX_BODY, Stop, too_large};
-use crate::manifest::{EXECUTE, pool_service};
+use crate::manifest::{EXECUTE, RESULTS, pool_service};
 use crate::object::{Object, call_key};
 
 /// A task that has no result for so long may take longer: its run may leave the memory.
 const LONGER: Duration = Duration::from_secs(1);
 
+/// With how many open calls a run leaves the memory at most: when it is resumed it attaches to all of them.
+const FEW: usize = 64;
+
 /// What is said of an invocation that the server does not know.
 const UNKNOWN: u16 = 404;
+
+/// What is said of one that a worker has refused before it has begun.
+const REFUSED: [u16; 2] = [400, UNKNOWN];
+
+/// What the server says of an invocation that was killed.
+const KILLED: (u16, &str) = (409, "killed");
 
 /// What the engine of a run asks for.
 pub(crate) enum Asked {
@@ -89,6 +99,8 @@ struct Call {
     since: Instant,
     /// Whether it was attached to, and not made.
     is_attached: bool,
+    /// How many calls for this task were killed before.
+    killed: u32,
     /// Whether the run knows that it takes longer, and the object its invocation.
     takes_longer: bool,
 }
@@ -126,6 +138,11 @@ impl Calls {
         self.calls.values().any(|call| call.names.is_some())
     }
 
+    /// Whether the run may leave the memory, as far as they are concerned.
+    pub(crate) fn are_few(&self) -> bool {
+        self.calls.len() <= FEW
+    }
+
     pub(crate) fn handles(&self) -> impl Iterator<Item = Handle> {
         self.calls.values().flat_map(|call| [call.result].into_iter().chain(call.names))
     }
@@ -150,7 +167,7 @@ impl Calls {
                     self.look_later();
                     return Ok(());
                 }
-                self.make(Arc::new(*task), waiter, object, invocation)
+                self.make(Arc::new(*task), 0, waiter, object, invocation)
             }
             Asked::Cancel(task) => {
                 match self.calls.get_mut(&task) {
@@ -166,19 +183,21 @@ impl Calls {
     fn make(
         &mut self,
         task: Arc<NodeTask>,
+        killed: u32,
         waiter: Waiter,
         object: &Object,
         invocation: &mut Invocation,
     ) -> Result<(), Stop> {
         let known = object.calls.get(&task.id).cloned();
-        let is_made_once = task.was_sent && task.at_most_once;
+        // A call of one that was made not long ago is that one, and says which invocation it is.
+        let is_made_once = task.was_sent && task.at_most_once && !is_recent(&task.id);
         let is_attached = known.is_some() || is_made_once;
         let (names, result) = match &known {
             Some(known) => (None, invocation.attach(known.clone())?),
             None if is_made_once => {
-                (None, invocation.attach_to_call(pool_service(&task.pool), EXECUTE, key_of(&task))?)
+                (None, invocation.attach_to_call(pool_service(&task.pool), EXECUTE, key_of(&task, killed))?)
             }
-            None => match call(&task, invocation)? {
+            None => match call(&task, killed, invocation)? {
                 Ok((names, result)) => (Some(names), result),
                 Err(fault) => {
                     drop(waiter.result.send(Err(fault)));
@@ -193,6 +212,7 @@ impl Calls {
             waiter: Some(waiter),
             since: Instant::now(),
             is_attached,
+            killed,
             takes_longer: false,
             task: Arc::clone(&task),
         };
@@ -265,22 +285,32 @@ impl Calls {
         object: &mut Object,
         invocation: &mut Invocation,
     ) -> Result<(), Stop> {
-        let Call { task, waiter, is_attached, .. } = call;
+        let Call { task, waiter, is_attached, killed, .. } = call;
         let Some(waiter) = waiter else { return forget(&task.id, object, invocation) };
+        let is_gone = |code: u16| is_attached && code == UNKNOWN;
+        let interrupted = || NodeResult::of_fault(Fault::Interrupted);
         let result = match result {
-            Value::Success(result) => read(result),
-            // Its result was kept for a while, and is gone: it is executed again, if it may be.
-            Value::Failure(failure) if is_attached && failure.code == UNKNOWN && !task.at_most_once => {
-                object.calls.remove(&task.id);
-                return self.make(task, waiter, object, invocation);
+            // Its result was kept for a while, and is gone; or it was killed, perhaps with the run. It is executed again.
+            Value::Failure(failure) if !task.at_most_once && is_gone(failure.code) => {
+                forget(&task.id, object, invocation)?;
+                return self.make(task, killed, waiter, object, invocation);
             }
-            Value::Failure(failure) if is_attached && failure.code == UNKNOWN => {
-                Ok(NodeResult::of_fault(Fault::Interrupted))
+            Value::Failure(failure) if !task.at_most_once && (failure.code, &*failure.message) == KILLED => {
+                forget(&task.id, object, invocation)?;
+                return self.make(task, killed + 1, waiter, object, invocation);
+            }
+            // It may have been executed.
+            Value::Failure(failure) if task.at_most_once && (is_attached || !REFUSED.contains(&failure.code)) => {
+                Ok(interrupted())
             }
             Value::Failure(failure) => {
                 let message = format!("the call of pool `{}` has failed: {}", task.pool, failure.message);
                 Err(Fault::Context { message })
             }
+            Value::Success(result) => match read(result) {
+                Err(_) if task.at_most_once => Ok(interrupted()),
+                read => read,
+            },
             other => Err(Fault::Context { message: format!("the result of a worker is not expected: {other:?}") }),
         };
         self.passed_on.push((task.id.clone(), task.path.clone()));
@@ -315,7 +345,8 @@ impl Calls {
     pub(crate) fn cancel_all(&mut self, object: &mut Object, invocation: &mut Invocation) -> Result<(), Stop> {
         let ids: Vec<String> = self.calls.keys().cloned().collect();
         ids.iter().try_for_each(|id| self.cancel(id, object, invocation))?;
-        cancel_known(object, invocation)
+        cancel_known(object, invocation)?;
+        invocation.flush()
     }
 }
 
@@ -345,18 +376,28 @@ fn forget(id: &str, object: &mut Object, invocation: &mut Invocation) -> Result<
 }
 
 /// Has a worker of the pool called; a fault if the task cannot be sent.
-fn call(task: &NodeTask, invocation: &mut Invocation) -> Result<Result<(Handle, Handle), Fault>, Stop> {
+fn call(task: &NodeTask, killed: u32, invocation: &mut Invocation) -> Result<Result<(Handle, Handle), Fault>, Stop> {
     let input = serde_json::to_string(task).map_err(|error| Stop::Broken(error.to_string()))?;
     if input.len() > MAX_BODY {
         let message = too_large(&format!("what `{}` is given to pool `{}` with", task.path, task.pool), input.len());
         return Ok(Err(Fault::Context { message }));
     }
-    invocation.call(pool_service(&task.pool), EXECUTE, key_of(task), input.into()).map(Ok)
+    invocation.call(pool_service(&task.pool), EXECUTE, key_of(task, killed), input.into()).map(Ok)
 }
 
-/// What a task is called with once.
-fn key_of(task: &NodeTask) -> String {
-    format!("{}/{}", task.run_id, task.id)
+/// What a task is called with once; of one that was killed, once more. Another attempt at the run finds the same keys.
+fn key_of(task: &NodeTask, killed: u32) -> String {
+    let key = format!("{}/{}", task.run_id, task.id);
+    if killed == 0 { key } else { format!("{key}/{killed}") }
+}
+
+/// Whether a task was made so short ago that its result is kept, if it has one. Its id says when.
+fn is_recent(id: &str) -> bool {
+    let made = Uuid::parse_str(id).ok().and_then(|id| id.get_timestamp());
+    let made = made.map(|made| UNIX_EPOCH + Duration::new(made.to_unix().0, 0));
+    // The clocks of machines are not the same.
+    let kept = Duration::from_millis(RESULTS) / 2;
+    made.and_then(|made| SystemTime::now().duration_since(made).ok()).is_some_and(|age| age < kept)
 }
 
 fn read(result: &Bytes) -> Result<NodeResult, Fault> {

@@ -193,7 +193,7 @@ impl<W: Workflow> RunHandle<W> {
     }
 
     fn path(&self, handler: &str) -> String {
-        format!("/{}/{}/{handler}", service(W::NAME), encoded(&self.id))
+        path_of(&service(W::NAME), &self.id, handler)
     }
 
     async fn call(&self, handler: &str, body: Option<Json>) -> Result<Json, ClientError> {
@@ -383,7 +383,7 @@ impl<W: Workflow> RunHandle<W> {
     }
 
     /// A new run of the same workflow that starts with the events of this one before a number, and continues from there; with `None`,
-    /// with all that came before its end. See [`Engine::fork`](graphweft::Engine::fork). This run stays as it is. The same fork with the same id gives the same run, however often it is made. Returns when it
+    /// with all that came before its end. See [`Engine::fork`](graphweft::Engine::fork). This run stays as it is. What it has under way begins anew in the new one, in pools too: an `at_most_once` attempt that was under way ends by [`Fault::Interrupted`](graphweft::Fault::Interrupted) there. The same fork with the same id gives the same run, however often it is made. Returns when it
     /// is recorded.
     ///
     /// ```no_run
@@ -485,6 +485,11 @@ fn outcome<T: Payload>(mut outcome: Json) -> Result<Outcome<T>, ClientError> {
         return failure.map(Outcome::Failed).map_err(|error| ClientError::of_json("the failure", &error));
     }
     Ok(Outcome::Cancelled)
+}
+
+/// The path of a handler of an object.
+pub(crate) fn path_of(service: &str, id: &str, handler: &str) -> String {
+    format!("/{service}/{}/{handler}", encoded(id))
 }
 
 /// An id as a part of a path.

@@ -29,7 +29,7 @@ use crate::invocation::{Handle, Invocation, MAX_BODY, Reply, Stop, too_large};
 use crate::manifest::{EXPORT, service};
 use crate::message::{Letter, Message, REPLY, Refusal, Source, Verdict, mailbox};
 use crate::object::{Changes, DRIVER, Driver, HEADER, Object, REFUSED, to_millis};
-use crate::run_store::{Forked, Op, RunStore};
+use crate::run_store::{Forked, Op, RunStore, owner_of};
 use crate::work::{Done, fork, is_same_json, resume, retry, start};
 
 /// An append that took longer is confirmed once more before anything follows from it: this process may have been stopped
@@ -177,7 +177,8 @@ pub(crate) async fn drive(
         _ => None,
     };
     let (fork_of, forked) = fork_of.unzip();
-    let store = RunStore { id: id.clone(), run: object.run.clone(), forked, ops };
+    let owner = owner_of(&invocation.id);
+    let store = RunStore { id: id.clone(), owner, run: object.run.clone(), forked, ops };
     let calls = Calls::new();
     let mut engine = program.with_store(store);
     if settings.calls_pools {
@@ -323,7 +324,8 @@ impl Drive<'_> {
             if let Some(obstacle) = self.obstacle.as_ref().filter(|_| is_idle && self.driven.is_none()) {
                 return Err(Stop::Broken(obstacle.clone()));
             }
-            let waits = self.status().is_some_and(RunStatus::is_suspended) && is_idle;
+            // A call that is to be cancelled has no name yet.
+            let waits = self.status().is_some_and(RunStatus::is_suspended) && is_idle && !self.calls.is_unnamed();
             let stays_until = self.stays_until.filter(|_| waits && self.driven.is_none());
             if waits && self.driven.is_none() && self.calls.lost_results() {
                 self.work = Some(self.resume());
@@ -561,7 +563,8 @@ impl Drive<'_> {
         }
         let waits = self.status().is_some_and(RunStatus::is_suspended);
         // A result of an executor of the program reaches the run in the memory of this process alone.
-        let may_leave = waits && (self.settings.calls_pools || !self.object.is_elsewhere());
+        let may_leave =
+            waits && if self.settings.calls_pools { self.calls.are_few() } else { !self.object.is_elsewhere() };
         self.leave_at = Instant::now().checked_add(self.settings.resident).filter(|_| may_leave);
         self.stays_until = None;
         self.record_next()

@@ -77,7 +77,8 @@ pub(crate) fn options(replay: Replay) -> VMOptions {
         },
         awaiting_on_policy: AwaitingOnPolicy::DontSend,
         implicit_cancellation: ImplicitCancellationOption::Enabled {
-            cancel_children_calls: true,
+            // A driver cancels what its run does not need any more, once that is recorded.
+            cancel_children_calls: replay == Replay::Commands,
             cancel_children_one_way_calls: false,
         },
         ..VMOptions::default()

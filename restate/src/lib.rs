@@ -16,10 +16,12 @@ mod object;
 mod pool;
 mod run_store;
 mod start_message;
+mod store;
 mod work;
 mod worker;
 
 pub use admin::{Admin, ListRuns};
 pub use client::{Client, RunHandle, RunProgress};
 pub use error::{ClientError, WorkerError};
+pub use store::RestateStore;
 pub use worker::{Worker, WorkerBuilder};

@@ -41,8 +41,8 @@ const MINUTE: u64 = 60 * 1000;
 
 const DAY: u64 = 24 * 60 * MINUTE;
 
-/// How long the result of a task is kept for the run that waits for it, which may have no worker meanwhile.
-const RESULTS: u64 = 7 * DAY;
+/// How long the result of a task is kept for the run that waits for it, which may have no worker meanwhile, in milliseconds.
+pub(crate) const RESULTS: u64 = 7 * DAY;
 
 /// Longer than a node takes, and shorter than timers can count.
 const TEN_YEARS: u64 = 3_650 * DAY;

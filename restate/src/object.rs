@@ -35,7 +35,7 @@ pub(crate) const DRIVER: &str = "driver";
 pub(crate) const REFUSED: &str = "refused";
 pub(crate) const RECORDS: &str = "r/";
 const PARTS: &str = "p/";
-const GRAPHS: &str = "g/";
+pub(crate) const GRAPHS: &str = "g/";
 const CALLS: &str = "c/";
 
 /// How large one value may be. A message of a server may have 32 MiB.
@@ -128,6 +128,9 @@ pub(crate) struct Object {
     summarized_at: u64,
 }
 
+/// The graphs of a run by their hashes, and its batches with the numbers of their first records.
+pub(crate) type Parsed = (BTreeMap<u64, Json>, Vec<(u64, Batch)>);
+
 /// What an append changes in an object.
 pub(crate) type Changes = Vec<(String, Vec<u8>)>;
 
@@ -148,7 +151,6 @@ impl Object {
             key: key.to_owned(),
             message: message.to_string(),
         };
-        let (mut graphs, mut parts, mut batches) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let mut object = Object {
             id: id.to_owned(),
             run: MemoryStore::new(),
@@ -163,41 +165,56 @@ impl Object {
             calls: BTreeMap::new(),
             summarized_at: 0,
         };
+        let mut run = Vec::new();
         for (key, value) in state {
-            let failed = |error: serde_json::Error| unreadable(&key, &error);
             match key.as_str() {
                 HEADER => object.index = Some(value),
                 INPUT => object.input = Some(value),
-                DRIVER => object.driver = Some(serde_json::from_slice(&value).map_err(failed)?),
-                _ => {
-                    if let Some(hash) = key.strip_prefix(GRAPHS) {
-                        let hash = hash.parse::<u64>().map_err(|error| unreadable(&key, &error))?;
-                        graphs.insert(hash, serde_json::from_slice::<Json>(&value).map_err(failed)?);
-                    } else if let Some(task) = key.strip_prefix(CALLS) {
+                DRIVER => {
+                    object.driver = Some(serde_json::from_slice(&value).map_err(|error| unreadable(&key, &error))?);
+                }
+                _ => match key.strip_prefix(CALLS) {
+                    Some(task) => {
                         let invocation = std::str::from_utf8(&value).map_err(|error| unreadable(&key, &error))?;
                         object.calls.insert(task.to_owned(), invocation.to_owned());
-                    } else if key.starts_with(PARTS) {
-                        parts.insert(key, value);
-                    } else if key.starts_with(RECORDS) {
-                        batches.push((number_of(&key).map_err(|error| unreadable(&key, &error))?, key, value));
                     }
-                }
+                    None => run.push((key, value)),
+                },
+            }
+        }
+        let (graphs, read) = Object::parse(run, 0).map_err(|(key, message)| unreadable(&key, &message))?;
+        object.restore(graphs, read).map_err(|(key, message)| unreadable(&key, &message))?;
+        Ok(object)
+    }
+
+    /// The graphs in the state of an object, and its batches from a record on; or the key of a value that cannot be read, and why.
+    pub(crate) fn parse(state: Vec<(String, Bytes)>, from: u64) -> Result<Parsed, (String, String)> {
+        let (mut graphs, mut parts, mut batches) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for (key, value) in state {
+            let failed = |error: &dyn std::fmt::Display| (key.clone(), error.to_string());
+            if let Some(hash) = key.strip_prefix(GRAPHS) {
+                let hash = hash.parse::<u64>().map_err(|error| failed(&error))?;
+                graphs.insert(hash, serde_json::from_slice::<Json>(&value).map_err(|error| failed(&error))?);
+            } else if key.starts_with(PARTS) {
+                parts.insert(key, value);
+            } else if key.starts_with(RECORDS) {
+                let at = number_of(&key).map_err(|error| failed(&error))?;
+                batches.insert(at, (key, value));
             }
         }
         let mut read = Vec::with_capacity(batches.len());
-        for (at, key, value) in batches {
-            let failed = |error: serde_json::Error| unreadable(&key, &error);
-            let value = match parts_of(&key, &value).map_err(failed)? {
+        for (at, (key, value)) in batches.into_iter().filter(|(at, _)| *at >= from) {
+            let failed = |error: &dyn std::fmt::Display| (key.clone(), error.to_string());
+            let value = match parts_of(&key, &value).map_err(|error| failed(&error))? {
                 Some(keys) => {
                     let parts: Option<Vec<Bytes>> = keys.iter().map(|key| parts.get(key).cloned()).collect();
-                    parts.ok_or_else(|| unreadable(&key, &"a part of it is missing"))?.concat().into()
+                    parts.ok_or_else(|| failed(&"a part of it is missing"))?.concat().into()
                 }
                 None => value,
             };
-            read.push((at, serde_json::from_slice::<Batch>(&value).map_err(failed)?));
+            read.push((at, serde_json::from_slice::<Batch>(&value).map_err(|error| failed(&error))?));
         }
-        object.restore(graphs, read).map_err(|(key, message)| unreadable(&key, &message))?;
-        Ok(object)
+        Ok((graphs, read))
     }
 
     /// What [`read`](Self::read) makes the run of, in one value.
@@ -443,6 +460,12 @@ impl Batch {
 
     pub(crate) fn len(&self) -> u64 {
         self.records.len() as u64
+    }
+
+    /// When it was recorded, its records, and its summary if it has one.
+    pub(crate) fn into_parts(self) -> (SystemTime, Vec<Record>, Option<Summary>) {
+        let records = self.records.into_iter().map(|(path, kind)| Record::new(path, kind)).collect();
+        (from_millis(self.time), records, self.summary.map(|summary| *summary))
     }
 
     pub(crate) fn last(&self) -> Option<&EventKind> {

@@ -1,16 +1,16 @@
 //! The store of one run, for the engine that drives it: what it records goes to the object of the run, through the invocation, and
 //! what it reads comes from memory.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, pending, ready};
-use graphweft::Json;
 use graphweft::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, MemoryStore,
     NewRun, Owner, QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, StartedOver, Store,
     StoreError, Stored,
 };
+use graphweft::{EventKind, Json};
 use tokio::sync::{mpsc, oneshot};
 
 /// What the engine has recorded.
@@ -22,6 +22,7 @@ pub(crate) enum Op {
 /// The run of one object. Only the invocation that has made it changes it.
 pub(crate) struct RunStore {
     pub(crate) id: String,
+    pub(crate) owner: Owner,
     pub(crate) run: MemoryStore,
     /// The run that this one is to be a fork of, until it is recorded.
     pub(crate) forked: Option<Forked>,
@@ -34,6 +35,14 @@ pub(crate) struct Forked {
     pub(crate) id: String,
     pub(crate) run: MemoryStore,
     pub(crate) header: RunHeader,
+}
+
+/// The owner of a run that this invocation drives: the same for each of its attempts, of which one at a time has the run.
+pub(crate) fn owner_of(invocation: &str) -> Owner {
+    let mut hasher = DefaultHasher::new();
+    invocation.hash(&mut hasher);
+    // SQLite and PostgreSQL have no unsigned numbers.
+    Owner::new(hasher.finish() >> 1)
 }
 
 /// The key of the run that is forked. In its own object it has the same as that of this object.
@@ -63,9 +72,7 @@ fn only_this_run(what: &str) -> String {
 
 impl Store for RunStore {
     fn join(&self, _: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        // Each attempt is an owner of its own. Only records say which, and nothing decides by it.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        ready(Ok(Owner::new(u64::try_from(since.as_micros()).unwrap_or(u64::MAX)))).boxed()
+        ready(Ok(self.owner)).boxed()
     }
 
     fn leave(&self, _: Owner) -> BoxFuture<'static, ()> {
@@ -151,6 +158,13 @@ impl Store for RunStore {
             };
             if !(is_wanted && is_ready) {
                 claimed.next_wake = header.wake_at.filter(|_| is_wanted);
+                return Ok(claimed);
+            }
+            // The attempt before has come no further.
+            let last = self.run.read(header.key, header.records.saturating_sub(1), 1).await?.pop();
+            let last = last.map(|last| last.record.kind);
+            if is_mine && matches!(last, Some(EventKind::RunResumed { owner }) if owner == claim.owner.get()) {
+                claimed.runs.push(header);
                 return Ok(claimed);
             }
             let records = vec![claim.record(&header.workflow)];

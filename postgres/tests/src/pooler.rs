@@ -1,5 +1,6 @@
 //! A PgBouncer of a test's own, before a server.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
@@ -45,7 +46,8 @@ impl Pooler {
             command.arg(path.join("settings")).spawn().expect("PgBouncer is there: apt-get install pgbouncer");
         let pooler = Pooler { folder, process };
         for _ in 0..200 {
-            if pooler.folder.path().join(".s.PGSQL.6432").exists() {
+            // It is there a moment before anything listens.
+            if UnixStream::connect(pooler.folder.path().join(".s.PGSQL.6432")).is_ok() {
                 return pooler;
             }
             std::thread::sleep(Duration::from_millis(20));

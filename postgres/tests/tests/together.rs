@@ -7,7 +7,7 @@ use futures::future::join_all;
 use graphweft::store::{Append, Appended, FeedQuery, NewRun, Record, RunKey, Store};
 use graphweft::{EventKind, json};
 use graphweft_postgres::PostgresStore;
-use graphweft_postgres_tests::{builder, client, fresh_schema};
+use graphweft_postgres_tests::{builder, client, fresh_schema, server};
 
 const RUNS: u64 = 64;
 
@@ -144,4 +144,47 @@ fn appends_whose_runtime_ends_do_not_keep_those_of_the_next_one() {
             assert_eq!(done.unwrap(), Appended::Done);
         }
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_whose_connection_is_lost_are_there_once() {
+    const STEPS: u64 = 60;
+    let schema = fresh_schema();
+    let address = format!("{} application_name=lost", server());
+    let store = PostgresStore::builder(&address).schema(&schema).max_connections(4).connect().await.unwrap();
+    let keys = created(&store, (0..RUNS).map(|run| format!("run-{run}"))).await;
+    let client = client(&schema).await;
+    let kills = async {
+        for _ in 0..8 {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            let kill = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'lost'";
+            client.execute(kill, &[]).await.unwrap();
+        }
+    };
+    let unknown = AtomicU64::new(0);
+    let appends = join_all((0..).zip(&keys).map(|(at, &run): (u64, _)| {
+        let (store, unknown) = (&store, &unknown);
+        async move {
+            let mut step = 0;
+            while step < STEPS {
+                match store.append(said(run, step, 1)).await {
+                    Ok(done) => assert_eq!(done, Appended::Done),
+                    // One that was written alone: whoever has the run looks.
+                    Err(_) => drop(unknown.fetch_add(1, Ordering::Relaxed)),
+                }
+                step = loop {
+                    if let Ok(Some(header)) = store.header(&format!("run-{at}")).await {
+                        break header.records;
+                    }
+                };
+            }
+        }
+    }));
+    futures::future::join(kills, appends).await;
+    for run in keys {
+        let expected: Vec<_> = (0..STEPS).map(|n| format!("{} says {n}", run.get())).collect();
+        assert_eq!(words(&store, run).await, expected);
+    }
+    // Those that were written together are known: at most what was written alone is not, by as many connections as there are.
+    assert!(unknown.into_inner() <= 8 * 4);
 }

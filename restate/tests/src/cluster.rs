@@ -125,6 +125,27 @@ impl Cluster {
         Admin::connect(&addresses)
     }
 
+    /// The address of the administration of the first server.
+    #[must_use]
+    pub fn admin_address(&self) -> String {
+        format!("127.0.0.1:{}", self.servers[0].admin)
+    }
+
+    /// The address of the ingress of the first server.
+    #[must_use]
+    pub fn ingress_address(&self) -> String {
+        format!("127.0.0.1:{}", self.servers[0].ingress)
+    }
+
+    /// What a server at a port of loopback says to a request.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub async fn get_at(&self, port: u16, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\r\n");
+        http(port, &request).await.expect("the server answers")
+    }
+
     /// What the first server says to a query in SQL, as JSON.
     ///
     /// # Panics

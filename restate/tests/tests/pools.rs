@@ -223,13 +223,42 @@ async fn a_run_whose_pool_nobody_serves_waits_for_a_worker() {
     let card = Card::new();
     card.opens.add_permits(100);
     let run = client.start::<scene>(vec![1], "scene").await.unwrap();
+    let once = client.start::<poster>(7, "poster").await.unwrap();
     let attempts = "select last_failure from sys_invocation where target_service_key = 'scene'";
     until("the server says which service there is not", || async {
         cluster.query(attempts).await.contains("graphweft.pool.gpu")
     })
     .await;
+    let tried = "select retry_count from sys_invocation where target_service_key = 'scene' and retry_count >= 5";
+    until("it was tried some times", || async { cluster.query(tried).await.contains("retry_count") }).await;
     let _pool = pool(&cluster, &card).await;
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(2));
+    assert_eq!(once.outcome().await.unwrap(), Outcome::Completed(7));
+    assert_eq!(card.begun.load(Ordering::SeqCst), 2);
+    let kinds = kinds(&run).await;
+    assert_eq!(count(&kinds, "run_resumed"), 1, "{kinds:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_killed_in_restate_and_started_again_has_its_attempts_made_again() {
+    let (cluster, _here, client) = with(drives()).await;
+    let card = Card::new();
+    let _pool = pool(&cluster, &card).await;
+    let run = client.start::<scene>(vec![1, 2], "scene").await.unwrap();
+    let once = client.start::<poster>(7, "poster").await.unwrap();
+    card.has_begun(3).await;
+    for run in ["scene", "poster"] {
+        cluster.end_invocation(run, "kill").await;
+    }
+    until("its attempts have ended with it", || async { calls(&cluster).await == 0 }).await;
+    client.start::<scene>(vec![1, 2], "scene").await.unwrap();
+    client.start::<poster>(7, "poster").await.unwrap();
+    card.has_begun(5).await;
+    card.opens.add_permits(2);
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(5));
+    let Outcome::Failed(failure) = once.outcome().await.unwrap() else { panic!("its only attempt was killed") };
+    assert!(failure.cause.to_string().contains("at_most_once"), "{failure:?}");
+    assert_eq!(card.begun.load(Ordering::SeqCst), 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]

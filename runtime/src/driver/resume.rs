@@ -13,6 +13,7 @@ use crate::core::{Event, Place, Resumption, Run, TimeLimit};
 use crate::event::SENT_TO_POOL;
 use crate::fault::Fault;
 use crate::halt::Halt;
+use crate::pool::sent_by;
 use crate::store::Stored;
 use crate::table::{Emitted, Token};
 
@@ -99,7 +100,9 @@ impl Driver {
         let definition = self.executable.definition(&self.definition, place.scope.layout.index);
         let desk = self.shared.known_desk();
         self.executor_of(definition, place).is_some_and(|executor| executor.keeps_tasks())
-            && desk.is_some_and(|desk| desk.has_note(&place.path(), SENT_TO_POOL))
+            && desk
+                .and_then(|desk| desk.peek_note(&place.path(), SENT_TO_POOL))
+                .is_some_and(|note| sent_by(&note, &self.shared))
     }
 
     /// Decodes the recorded values that tasks under way need. If one cannot be read, that is an error here, before any

@@ -171,6 +171,11 @@ impl Drop for Sent {
     }
 }
 
+/// Whether this is the note of a task that this run has sent.
+pub(crate) fn sent_by(note: &Value, run: &Shared) -> bool {
+    note.get("run").and_then(Value::as_str) == Some(run.id())
+}
+
 fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTask, Fault> {
     let (run, path) = (&attempt.run, attempt.path());
     let At::Node(place) = attempt.place() else {
@@ -179,11 +184,13 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
     };
     let (workflow, graph, node) = place.address();
     let sent = run.known_desk().and_then(|desk| desk.take_note(&path, SENT_TO_POOL));
+    // The task of the run that this one is a fork of is none of its own.
+    let sent = sent.filter(|sent| sent_by(sent, run));
     let sent = sent.and_then(|sent| sent.get("task")?.as_str().map(str::to_owned));
     let was_sent = sent.is_some();
     let id = sent.unwrap_or_else(|| {
         let id = run.env.clock.new_run_id();
-        let payload = json!({ "pool": pool, "task": id });
+        let payload = json!({ "pool": pool, "task": id, "run": run.id() });
         run.record(|| path.clone(), || EventKind::Note { name: SENT_TO_POOL.to_owned(), payload });
         id
     });

@@ -147,12 +147,13 @@ impl Desk {
         !self.is_empty() && self.inner().requests.notes.take(path, name, payload)
     }
 
-    /// Whether the attempt at this path has recorded a note with this name in an earlier process, which it has not repeated in this one.
-    pub(crate) fn has_note(&self, path: &str, name: &str) -> bool {
-        !self.is_empty() && self.inner().requests.notes.has_named(path, name)
+    /// The payload of the first note with this name that the attempt at this path has recorded in an earlier process, and has not repeated
+    /// in this one.
+    pub(crate) fn peek_note(&self, path: &str, name: &str) -> Option<Value> {
+        if self.is_empty() { None } else { self.inner().requests.notes.first_named(path, name).cloned() }
     }
 
-    /// The payload of the first note with this name that the attempt at this path has recorded in an earlier process.
+    /// Takes the same.
     pub(crate) fn take_note(&self, path: &str, name: &str) -> Option<Value> {
         if self.is_empty() { None } else { self.inner().requests.notes.take_named(path, name) }
     }

@@ -24,8 +24,8 @@ impl Notes {
         true
     }
 
-    pub(super) fn has_named(&self, path: &str, name: &str) -> bool {
-        self.0.get(path).is_some_and(|notes| notes.iter().any(|(of, _)| of == name))
+    pub(super) fn first_named(&self, path: &str, name: &str) -> Option<&Value> {
+        self.0.get(path)?.iter().find(|(of, _)| of == name).map(|(_, payload)| payload)
     }
 
     /// Takes the first note with this name.

@@ -28,6 +28,13 @@ pub struct Delete {
     pub now: SystemTime,
 }
 
+impl Delete {
+    /// These runs, whose ids are free at once.
+    pub fn new(runs: Vec<RunKey>, now: SystemTime) -> Self {
+        Delete { runs, ids_until: None, now }
+    }
+}
+
 /// A periodic task to be reserved.
 ///
 /// One of many engines does a task, until its reservation ends:

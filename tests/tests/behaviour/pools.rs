@@ -690,6 +690,49 @@ async fn a_run_with_an_attempt_that_is_made_once_leaves_the_memory_and_does_not_
     Ok(())
 }
 
+#[node(uses(just_once))]
+async fn calls_it(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<just_once>(n).await.map_err(|error| error.to_string())
+}
+
+workflow! { once_inside(u32) -> u32 { START => calls_it => END; } }
+
+#[tokio::test]
+async fn an_attempt_that_is_made_once_in_a_called_workflow_outlives_the_memory_of_its_run() -> Result {
+    let queue = Queue::default();
+    let engine = Engine::builder().executor(queue.clone()).max_resident_waiting(0).register::<once_inside>().build()?;
+    *queue.wakes.lock().unwrap() = Some(engine.clone());
+    let run = engine.start::<once_inside>(1).id("run").await?;
+    engine.until_not_driven("run").await?;
+    assert_eq!((run.status().await?, queue.has_tasks()), (RunStatus::Sleeping, 1));
+    queue.ends_all(5);
+    assert_eq!(run.result().await?, 5);
+    assert_eq!((queue.sent.lock().unwrap().clone(), queue.has_tasks()), (vec![false, true], 1));
+    queue.wakes.lock().unwrap().take();
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fork_has_tasks_of_its_own() -> Result {
+    let queue = Queue::default();
+    let engine = Engine::builder().executor(queue.clone()).register::<just_once>().register::<ever>().build()?;
+    let once = engine.start::<just_once>(1).id("once").await?;
+    let often = engine.start::<ever>(1).id("often").await?;
+    while queue.has_tasks() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let forked = engine.fork("once").await?;
+    assert!(failure(forked.result().await).cause.to_string().contains("at_most_once"));
+    let forked = engine.fork("often").await?;
+    while queue.has_tasks() < 3 {
+        tokio::task::yield_now().await;
+    }
+    queue.ends_all(5);
+    assert_eq!((once.result().await?, often.result().await?, forked.result().await?), (5, 5, json!(5)));
+    assert_eq!(queue.sent.lock().unwrap().clone(), [false, false, false]);
+    Ok(())
+}
+
 /// The result of a run whose process dies while an only attempt is in a pool, and what the pool was asked for. `forgets`: whether the pool
 /// does not know the task afterwards. `next`: the engine of the next process.
 fn after_a_crash(

@@ -1,0 +1,468 @@
+//! The runs on Restate as a store, for programs that look at them.
+//!
+//! The state of the objects is read by SQL into a store in memory, once, and then what has changed since. What such a program records, an
+//! answer for example, is sent to the run as a client sends it.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use graphweft::store::{
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, MemoryStore,
+    NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, StartedOver, Store,
+    StoreError, Stored,
+};
+use graphweft::{EventKind, Json};
+use serde_json::json;
+use tokio::sync::{Mutex, watch};
+use uuid::Uuid;
+
+use crate::admin::{Admin, quoted};
+use crate::client::path_of;
+use crate::error::ClientError;
+use crate::handlers::OfEnd;
+use crate::http_client::{Request, Servers};
+use crate::manifest::{EXPORT, workflow};
+use crate::message::Message;
+use crate::object::{self, Object, Parsed};
+
+/// How often it is looked what has changed.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The runs on Restate as a store, for programs that look at them: the inspector, or an engine that lists and answers runs and has none of
+/// their code. [`Worker`](crate::Worker)s drive them; an engine over this drives nothing.
+///
+/// ```no_run
+/// use graphweft::prelude::*;
+/// use graphweft_restate::RestateStore;
+///
+/// # graphweft::block_on(async {
+/// let store = RestateStore::connect(&["127.0.0.1:9070"], &["127.0.0.1:8080"]).await?;
+/// let engine = Engine::builder().store(store).build()?;
+/// for run in engine.list_runs(RunFilter::default().status(RunStatus::Waiting).limit(20)).await? {
+///     println!("{} {}", run.id, run.workflow);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+///
+/// It holds all runs in memory: it reads them when it connects, and each second what has changed since, which the server finds by
+/// reading the keys of all objects. So it is for some ten thousand runs; have ended ones [forgotten](crate::WorkerBuilder::retention).
+///
+/// Answers, signals, cancels, forks and deletions are sent to the runs. A retry needs [`RunHandle::retry`](crate::RunHandle::retry), and
+/// is refused here, as is a start. Two workflows may have runs of the same id: the second that is found is called `workflow/id` here.
+/// Places in its [feed](Store::feed) hold for this store and not for another one.
+#[derive(Clone)]
+pub struct RestateStore(Arc<Inner>);
+
+struct Inner {
+    admin: Admin,
+    ingress: Servers,
+    runs: MemoryStore,
+    objects: Mutex<Objects>,
+    changes: watch::Sender<()>,
+}
+
+/// The service and the key of an object.
+type Address = (String, String);
+
+#[derive(Default)]
+struct Objects {
+    known: HashMap<Address, Known>,
+    addresses: HashMap<RunKey, Address>,
+}
+
+/// What of an object was read.
+struct Known {
+    key: RunKey,
+    /// The id of the run here.
+    id: String,
+    records: u64,
+    /// Its last batch, and its header, as they were then.
+    seen: (String, Option<String>),
+}
+
+impl RestateStore {
+    /// With the addresses of the administration and of the ingress of servers, as [`Admin::connect`] and
+    /// [`Client::connect`](crate::Client::connect) take them. Reads all runs, in the present tokio runtime, which looks after the store until it is dropped.
+    ///
+    /// # Errors
+    /// If no server answers, or a run cannot be read.
+    pub async fn connect<A: AsRef<str>, I: AsRef<str>>(admin: &[A], ingress: &[I]) -> Result<Self, StoreError> {
+        let inner = Arc::new(Inner {
+            admin: Admin::connect(admin),
+            ingress: Servers::at(ingress),
+            runs: MemoryStore::new().max_resident_finished(usize::MAX),
+            objects: Mutex::default(),
+            changes: watch::Sender::new(()),
+        });
+        inner.look().await?;
+        tokio::spawn(look_after(Arc::downgrade(&inner)));
+        Ok(RestateStore(inner))
+    }
+}
+
+async fn look_after(inner: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let Some(inner) = inner.upgrade() else { return };
+        if let Err(error) = inner.look().await {
+            tracing::warn!(%error, "the runs on Restate cannot be looked at");
+        }
+    }
+}
+
+fn failed(error: &ClientError) -> StoreError {
+    match error {
+        ClientError::Unreachable { addresses, message } => {
+            StoreError::Unreachable { server: format!("Restate at {}", addresses.join(", ")), message: message.clone() }
+        }
+        error => StoreError::Other { message: error.to_string() },
+    }
+}
+
+fn refused<T: Send + 'static>(what: &str) -> BoxFuture<'static, Result<T, StoreError>> {
+    let message = format!("{what} is done by a client of Restate, and not by a store of its runs");
+    ready(Err(StoreError::Other { message })).boxed()
+}
+
+fn unreadable(run: &str, message: impl fmt::Display) -> StoreError {
+    StoreError::Other {
+        message: format!("run `{run}` cannot be read: {message}; it may be of a newer version of graphweft"),
+    }
+}
+
+impl Inner {
+    /// Reads what has changed.
+    async fn look(&self) -> Result<(), StoreError> {
+        let mut objects = self.objects.lock().await;
+        let sql = format!(
+            "select service_name, service_key, max(case when key like '{}%' then key end) as last, \
+             max(case when key = '{}' then value_utf8 end) as header \
+             from state where service_name like 'graphweft.%' group by service_name, service_key \
+             order by header, service_name, service_key",
+            object::RECORDS,
+            object::HEADER
+        );
+        let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
+        let (mut found, mut has_changed, mut unread) = (HashSet::new(), false, Ok(()));
+        for row in rows {
+            let text = |column: &str| row[column].as_str().map(str::to_owned);
+            let (Some(service), Some(id), Some(last)) = (text("service_name"), text("service_key"), text("last"))
+            else {
+                continue;
+            };
+            let (address, seen) = ((service, id), (last, text("header")));
+            found.insert(address.clone());
+            if objects.known.get(&address).is_some_and(|known| known.seen == seen) {
+                continue;
+            }
+            has_changed = true;
+            // The others are shown all the same.
+            if let Err(error) = self.read_object(&mut objects, &address, seen).await {
+                unread = Err(error);
+            }
+        }
+        let gone: Vec<Address> = objects.known.keys().filter(|known| !found.contains(*known)).cloned().collect();
+        for address in gone {
+            if let Some(known) = objects.known.remove(&address) {
+                has_changed = true;
+                objects.addresses.remove(&known.key);
+                let now = SystemTime::now();
+                self.runs.delete(Delete::new(vec![known.key], now)).await?;
+            }
+        }
+        drop(objects);
+        if has_changed {
+            self.changes.send_replace(());
+        }
+        unread
+    }
+
+    /// Reads the batches of an object that are new.
+    async fn read_object(
+        &self,
+        objects: &mut Objects,
+        address: &Address,
+        seen: (String, Option<String>),
+    ) -> Result<(), StoreError> {
+        let from = objects.known.get(address).map_or(0, |known| known.records);
+        let (service, id) = address;
+        let Some(workflow) = workflow(service) else { return Ok(()) };
+        let (graphs, batches) = self.batches(address, from).await?;
+        let graphs: Vec<Arc<(u64, Json)>> = graphs.into_iter().map(Arc::new).collect();
+        for (at, batch) in batches {
+            let (time, records, summary) = batch.into_parts();
+            let known = objects.known.get_mut(address);
+            let count = records.len() as u64;
+            match known {
+                None if at == 0 => {
+                    let summary = summary.ok_or_else(|| unreadable(id, "its first batch has no header"))?;
+                    let graph = graphs.iter().find(|graph| graph.0 == summary.header.graph);
+                    let graph = graph.ok_or_else(|| unreadable(id, "its graph is not there"))?;
+                    let mut own = id.clone();
+                    if self.runs.header(id).await?.is_some() {
+                        own = format!("{workflow}/{id}");
+                    }
+                    let mut new = NewRun::new(own, workflow, Arc::clone(graph), summary.header.created);
+                    new.forked_from.clone_from(&summary.header.forked_from);
+                    new.records = records;
+                    let Created::New(header) = self.runs.create(new).await? else {
+                        return Err(unreadable(id, "another run has its name here"));
+                    };
+                    let key = header.key;
+                    objects.addresses.insert(key, address.clone());
+                    let known = Known { key, id: header.id, records: count, seen: (String::new(), None) };
+                    objects.known.insert(address.clone(), known);
+                }
+                Some(known) if known.records == at => {
+                    let mut append = Append::new(known.key, at, time, records);
+                    if let Some(summary) = summary {
+                        append.header.status = Some((summary.header.status, summary.header.wake_at));
+                        append.header.owner = Some(summary.header.owner);
+                        append.header.child_graphs.clone_from(&graphs);
+                        append.header.questions.is_all = true;
+                        append.header.questions.open = summary.questions;
+                    }
+                    if self.runs.append(append).await? != Appended::Done {
+                        return Err(unreadable(id, "its records do not follow one another"));
+                    }
+                    known.records += count;
+                }
+                _ => return Err(unreadable(id, format!("it begins with record {at}"))),
+            }
+        }
+        if let Some(known) = objects.known.get_mut(address) {
+            known.seen = seen;
+        }
+        Ok(())
+    }
+
+    /// The graphs of an object, and its batches from a record on.
+    async fn batches(&self, address: &Address, from: u64) -> Result<Parsed, StoreError> {
+        let (service, id) = address;
+        let (records, graphs) = (object::RECORDS, object::GRAPHS);
+        let sql = format!(
+            "select key, value_utf8 from state where service_name = '{}' and service_key = '{}' \
+             and ((key like '{records}%' and key >= '{}') or key like '{graphs}%')",
+            quoted(service),
+            quoted(id),
+            object::key_of(from)
+        );
+        let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
+        let text = |row: &Json, column: &str| row[column].as_str().map(str::to_owned).unwrap_or_default();
+        let mut state: Vec<(String, Bytes)> =
+            rows.iter().map(|row| (text(row, "key"), text(row, "value_utf8").into())).collect();
+        let is_in_parts = |(key, value): &(String, Bytes)| !matches!(object::parts_of(key, value), Ok(None));
+        if state.iter().any(is_in_parts) {
+            // Parts are no texts: a worker puts them together.
+            let path = path_of(service, id, EXPORT);
+            let request = Request { path: &path, body: None, idempotency_key: None };
+            let exported = self.ingress.post(request).await.map_err(|error| failed(&error))?;
+            state = Object::imported(exported.to_string().as_bytes()).map_err(|error| unreadable(id, error))?;
+        }
+        Object::parse(state, from).map_err(|(key, message)| unreadable(id, format!("`{key}`: {message}")))
+    }
+
+    /// Where a run is.
+    async fn address(&self, run: RunKey) -> Option<Address> {
+        self.objects.lock().await.addresses.get(&run).cloned()
+    }
+
+    /// Where a run is that has ended, and its header. The handler would wait for the end of another one.
+    async fn ended(&self, run: RunKey) -> Result<Option<(Address, RunHeader)>, StoreError> {
+        self.look().await?;
+        let objects = self.objects.lock().await;
+        let Some(address) = objects.addresses.get(&run) else { return Ok(None) };
+        let Some(known) = objects.known.get(address) else { return Ok(None) };
+        let header = self.runs.header(&known.id).await?.filter(|header| header.status.is_over());
+        Ok(header.map(|header| (address.clone(), header)))
+    }
+
+    /// Has a handler of a run called, once.
+    async fn call(&self, (service, id): &Address, handler: &str, body: &Json) -> Result<Json, ClientError> {
+        let (path, key) = (path_of(service, id, handler), Uuid::now_v7().to_string());
+        let body = Some(Bytes::from(body.to_string()));
+        self.ingress.post(Request { path: &path, body, idempotency_key: Some(key) }).await
+    }
+
+    async fn send(&self, append: Append) -> Result<Appended, StoreError> {
+        let Some(address) = self.address(append.run).await else { return Ok(Appended::Conflict) };
+        let Some((handler, body)) = message_of(append.records.iter()) else {
+            let message =
+                format!("this is done by a client of Restate, and not by a store of its runs (run `{}`)", address.1);
+            return Err(StoreError::Other { message });
+        };
+        match self.call(&address, handler, &body).await {
+            Ok(_) => {}
+            // It has ended, or something else has come first.
+            Err(ClientError::NotFound { .. } | ClientError::Refused { status: 404 | 409, .. }) => {
+                self.look().await?;
+                return Ok(Appended::Conflict);
+            }
+            Err(error) => return Err(failed(&error)),
+        }
+        self.look().await?;
+        Ok(Appended::Done)
+    }
+}
+
+/// What a client sends for what is to be recorded: the handler, and its input.
+fn message_of<'r>(records: impl Iterator<Item = &'r Record>) -> Option<(&'static str, Json)> {
+    let mut message = None;
+    for record in records {
+        message = match record.kind.clone() {
+            EventKind::Answered { answer, by, comment, .. } => {
+                Some(("answer", Message::Answer { question: record.path.clone(), answer, by, comment }))
+            }
+            EventKind::SignalReceived { name, payload, id, by, .. } => {
+                Some(("signal", Message::Signal { name, payload, id, by }))
+            }
+            EventKind::CancelRequested => Some(("cancel", Message::Cancel)),
+            // What follows from those, and is recorded by who drives the run.
+            EventKind::RunResumed { .. } | EventKind::RunCancelled => message,
+            _ => return None,
+        };
+    }
+    let (handler, message) = message?;
+    let mut body = json!(message);
+    body.as_object_mut()?.remove("type");
+    Some((handler, body))
+}
+
+impl Store for RestateStore {
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.0.runs.join(workflows)
+    }
+
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        self.0.runs.leave(owner)
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        let Some((from, before)) = run.forked_from.clone() else { return refused("a start") };
+        async move {
+            let Some(old) = self.0.runs.header(&from).await? else { return refused("a fork of an unknown run").await };
+            let Some((service, key)) = self.0.address(old.key).await else { return refused("a fork").await };
+            let body = json!({ "from": key, "before": before });
+            let address = (service, run.id.clone());
+            let path = path_of(&address.0, &address.1, "fork/send");
+            let request = Request { path: &path, body: Some(Bytes::from(body.to_string())), idempotency_key: None };
+            if let Some(header) = self.0.runs.header(&run.id).await? {
+                return Ok(Created::Existing(header));
+            }
+            self.0.ingress.post(request).await.map_err(|error| failed(&error))?;
+            for _ in 0..20 {
+                self.0.look().await?;
+                if let Some(header) = self.0.runs.header(&run.id).await? {
+                    return Ok(Created::New(header));
+                }
+                tokio::time::sleep(LOOK / 2).await;
+            }
+            let message =
+                format!("no worker has begun with fork `{}` for {} s; it begins when one is free", run.id, 10);
+            Err(StoreError::Other { message })
+        }
+        .boxed()
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let inner = Arc::clone(&self.0);
+        async move { inner.send(batch).await }.boxed()
+    }
+
+    fn start_over(&self, _: Append, _: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        refused("starting over")
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.0.runs.read(run, from, limit)
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        self.0.runs.header(id)
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.0.runs.list(query)
+    }
+
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.0.runs.count(query)
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        self.0.runs.overview(query)
+    }
+
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.0.runs.open_questions(query)
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        async move {
+            let mut deleted = Vec::new();
+            for run in delete.runs {
+                let Some((address, header)) = self.0.ended(run).await? else { continue };
+                let created = Some(object::to_millis(header.created));
+                let end = OfEnd { records: Some(header.records), created };
+                match self.0.call(&address, "forget", &json!(end)).await {
+                    Ok(_) => deleted.push(run),
+                    // It has not ended, or it is gone.
+                    Err(ClientError::NotFound { .. } | ClientError::Refused { .. }) => {}
+                    Err(error) => return Err(failed(&error)),
+                }
+            }
+            self.0.look().await?;
+            Ok(deleted)
+        }
+        .boxed()
+    }
+
+    fn reserve_task(&self, _: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
+        ready(Ok(false)).boxed()
+    }
+
+    fn claim(&self, _: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        // Restate gives runs to workers.
+        ready(Ok(Claimed::default())).boxed()
+    }
+
+    fn is_alive(&self, _: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        // Restate looks after them.
+        ready(Ok(true)).boxed()
+    }
+
+    fn is_served(&self, _: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        ready(Ok(true)).boxed()
+    }
+
+    fn changed(&self) -> Option<BoxFuture<'static, ()>> {
+        let mut changes = self.0.changes.subscribe();
+        Some(async move { drop(changes.changed().await) }.boxed())
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.0.runs.feed(query)
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.0.runs.feed_end()
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
+        self.0.runs.graph(hash)
+    }
+}
+
+impl fmt::Debug for RestateStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RestateStore")
+            .field("admin", &self.0.admin)
+            .field("ingress", &self.0.ingress)
+            .finish_non_exhaustive()
+    }
+}
