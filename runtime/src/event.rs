@@ -676,8 +676,13 @@ pub enum AfterFailure {
     Fails,
 }
 
-/// The note of an attempt that was sent to a pool: `{"pool": "gpu", "task": ".."}`.
+/// The note of an attempt that was sent to a pool: `{"pool": "gpu", "task": "..", "run": ".."}`.
 pub(crate) const SENT_TO_POOL: &str = "graphweft.pool";
+
+/// Whether the payload of such a note says that this run has sent the task, and not the one that it is a fork of.
+pub(crate) fn is_sent_by(note: &Value, run: &str) -> bool {
+    note.get("run").and_then(Value::as_str) == Some(run)
+}
 
 impl EventKind {
     /// Whether it is the note that an attempt was sent to the [executor](crate::Executor) of its pool. Until the node ends, the run waits for what

@@ -10,10 +10,9 @@ use super::lazy_value::{RecordedValues, SharedInputs};
 use super::run::Driver;
 use super::run_snapshot::RunSnapshot;
 use crate::core::{Event, Place, Resumption, Run, TimeLimit};
-use crate::event::SENT_TO_POOL;
+use crate::event::{SENT_TO_POOL, is_sent_by};
 use crate::fault::Fault;
 use crate::halt::Halt;
-use crate::pool::sent_by;
 use crate::store::Stored;
 use crate::table::{Emitted, Token};
 
@@ -102,7 +101,7 @@ impl Driver {
         self.executor_of(definition, place).is_some_and(|executor| executor.keeps_tasks())
             && desk
                 .and_then(|desk| desk.peek_note(&place.path(), SENT_TO_POOL))
-                .is_some_and(|note| sent_by(&note, &self.shared))
+                .is_some_and(|note| is_sent_by(&note, self.shared.id()))
     }
 
     /// Decodes the recorded values that tasks under way need. If one cannot be read, that is an error here, before any

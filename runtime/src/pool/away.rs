@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::attempt::{At, Attempt};
 use crate::context::Context;
-use crate::event::{EventKind, SENT_TO_POOL};
+use crate::event::{EventKind, SENT_TO_POOL, is_sent_by};
 use crate::executor::{Executor, NodeReport, NodeResult, NodeTask, OfAttempt, ProgressSender};
 use crate::fault::Fault;
 use crate::requests::Elsewhere;
@@ -171,11 +171,6 @@ impl Drop for Sent {
     }
 }
 
-/// Whether this is the note of a task that this run has sent.
-pub(crate) fn sent_by(note: &Value, run: &Shared) -> bool {
-    note.get("run").and_then(Value::as_str) == Some(run.id())
-}
-
 fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTask, Fault> {
     let (run, path) = (&attempt.run, attempt.path());
     let At::Node(place) = attempt.place() else {
@@ -185,7 +180,7 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
     let (workflow, graph, node) = place.address();
     let sent = run.known_desk().and_then(|desk| desk.take_note(&path, SENT_TO_POOL));
     // The task of the run that this one is a fork of is none of its own.
-    let sent = sent.filter(|sent| sent_by(sent, run));
+    let sent = sent.filter(|sent| is_sent_by(sent, run.id()));
     let sent = sent.and_then(|sent| sent.get("task")?.as_str().map(str::to_owned));
     let was_sent = sent.is_some();
     let id = sent.unwrap_or_else(|| {

@@ -3,6 +3,6 @@
 mod away;
 mod context;
 
-pub(crate) use away::{executor_of, send_away, sent_by, take_result};
+pub(crate) use away::{executor_of, send_away, take_result};
 pub use context::PoolContext;
 pub(crate) use context::{Outlet, Reports};
