@@ -350,7 +350,11 @@ impl Store for RestateStore {
             let body = json!({ "from": key, "before": before });
             let address = (service, run.id.clone());
             let path = path_of(&address.0, &address.1, "fork/send");
-            let request = Request { path: &path, body: Some(Bytes::from(body.to_string())), idempotency_key: None };
+            let request = Request {
+                path: &path,
+                body: Some(Bytes::from(body.to_string())),
+                idempotency_key: Some("fork".to_owned()),
+            };
             if let Some(header) = self.0.runs.header(&run.id).await? {
                 return Ok(Created::Existing(header));
             }
@@ -360,10 +364,13 @@ impl Store for RestateStore {
                 if let Some(header) = self.0.runs.header(&run.id).await? {
                     return Ok(Created::New(header));
                 }
+                let status = self.0.call(&address, "status", &json!({})).await.map_err(|error| failed(&error))?;
+                if let Some(why) = status["refused"]["message"].as_str() {
+                    return Err(StoreError::Other { message: why.to_owned() });
+                }
                 tokio::time::sleep(LOOK / 2).await;
             }
-            let message =
-                format!("no worker has begun with fork `{}` for {} s; it begins when one is free", run.id, 10);
+            let message = format!("no worker has begun with fork `{}` for 10 s; it begins when one is free", run.id);
             Err(StoreError::Other { message })
         }
         .boxed()
