@@ -139,6 +139,23 @@ workflow! {
     }
 }
 
+#[node]
+async fn grow(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+#[node]
+async fn measure(text: String) -> usize {
+    text.len()
+}
+
+workflow! {
+    /// Has a large value between two nodes.
+    pub large(usize) -> usize {
+        START => grow => measure;
+        measure => END;
+    }
+}
+
 /// What the workflow `fan` gives.
 #[must_use]
 pub fn of_fan(n: u64) -> u64 {

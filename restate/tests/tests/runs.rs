@@ -12,7 +12,7 @@ use graphweft_restate_tests::cluster::{Cluster, until};
 use graphweft_restate_tests::here::{Here, ONE, until_invocation_is, with};
 use graphweft_restate_tests::judge::Judge;
 use graphweft_restate_tests::workers::Workers;
-use graphweft_restate_tests::workflows::{batch, of_batch};
+use graphweft_restate_tests::workflows::{batch, large, of_batch};
 
 async fn questions<W: Workflow>(run: &RunHandle<W>) -> Vec<graphweft::Question> {
     match run.outcome().await.unwrap() {
@@ -776,19 +776,6 @@ async fn a_run_that_was_started_without_a_body_has_the_input_null() {
     assert!(started.starts_with("HTTP/1.1 202"), "{started}");
     questions(&client.run::<asks_twice>("twice")).await;
     client.start::<asks_twice>((), "twice").await.unwrap();
-}
-
-#[node]
-async fn grow(bytes: usize) -> String {
-    "x".repeat(bytes)
-}
-#[node]
-async fn measure(text: String) -> usize {
-    text.len()
-}
-workflow! {
-    /// Has a large value between two nodes.
-    pub large(usize) -> usize { START => grow => measure; }
 }
 
 #[tokio::test(flavor = "multi_thread")]

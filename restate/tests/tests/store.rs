@@ -8,6 +8,7 @@ use graphweft_inspector::Inspector;
 use graphweft_restate::{RestateStore, RunHandle, Worker, WorkerBuilder};
 use graphweft_restate_tests::cluster::{Cluster, until};
 use graphweft_restate_tests::here::with;
+use graphweft_restate_tests::workflows::large;
 
 const PAID: Signal<u32> = Signal::new("paid");
 
@@ -27,19 +28,6 @@ async fn bill(cents: u32, ctx: &Context) -> u32 {
 workflow! {
     /// Waits for a payment.
     pub pay(u32) -> u32 { START => bill; }
-}
-
-#[node]
-async fn grow(bytes: usize) -> String {
-    "x".repeat(bytes)
-}
-#[node]
-async fn measure(text: String) -> usize {
-    text.len()
-}
-workflow! {
-    /// Has a large value between two nodes.
-    pub large(usize) -> usize { START => grow => measure; }
 }
 
 fn worker() -> WorkerBuilder {
