@@ -265,7 +265,7 @@ impl Calls {
             }
             let Some(names) = call.names else { continue };
             if let Some(Value::InvocationId(named)) = invocation.take(names)? {
-                // It is not called again, which would say which invocation it is.
+                // The next attempt at the run attaches to it, however soon that comes.
                 if call.task.at_most_once {
                     note(&id, &named, object, invocation)?;
                 }
@@ -287,18 +287,18 @@ impl Calls {
     ) -> Result<(), Stop> {
         let Call { task, waiter, is_attached, killed, .. } = call;
         let Some(waiter) = waiter else { return forget(&task.id, object, invocation) };
-        let is_gone = |code: u16| is_attached && code == UNKNOWN;
         let interrupted = || NodeResult::of_fault(Fault::Interrupted);
+        // Its result was kept for a while, and is gone; or it was killed, perhaps with the run.
+        let made_again = match result {
+            Value::Failure(failure) if is_attached && failure.code == UNKNOWN => Some(killed),
+            Value::Failure(failure) if (failure.code, &*failure.message) == KILLED => Some(killed + 1),
+            _ => None,
+        };
+        if let Some(killed) = made_again.filter(|_| !task.at_most_once) {
+            forget(&task.id, object, invocation)?;
+            return self.make(task, killed, waiter, object, invocation);
+        }
         let result = match result {
-            // Its result was kept for a while, and is gone; or it was killed, perhaps with the run. It is executed again.
-            Value::Failure(failure) if !task.at_most_once && is_gone(failure.code) => {
-                forget(&task.id, object, invocation)?;
-                return self.make(task, killed, waiter, object, invocation);
-            }
-            Value::Failure(failure) if !task.at_most_once && (failure.code, &*failure.message) == KILLED => {
-                forget(&task.id, object, invocation)?;
-                return self.make(task, killed + 1, waiter, object, invocation);
-            }
             // It may have been executed.
             Value::Failure(failure) if task.at_most_once && (is_attached || !REFUSED.contains(&failure.code)) => {
                 Ok(interrupted())

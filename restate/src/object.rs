@@ -205,13 +205,7 @@ impl Object {
         let mut read = Vec::with_capacity(batches.len());
         for (at, (key, value)) in batches.into_iter().filter(|(at, _)| *at >= from) {
             let failed = |error: &dyn std::fmt::Display| (key.clone(), error.to_string());
-            let value = match parts_of(&key, &value).map_err(|error| failed(&error))? {
-                Some(keys) => {
-                    let parts: Option<Vec<Bytes>> = keys.iter().map(|key| parts.get(key).cloned()).collect();
-                    parts.ok_or_else(|| failed(&"a part of it is missing"))?.concat().into()
-                }
-                None => value,
-            };
+            let value = whole(&key, value, &parts)?;
             read.push((at, serde_json::from_slice::<Batch>(&value).map_err(|error| failed(&error))?));
         }
         Ok((graphs, read))
@@ -219,22 +213,15 @@ impl Object {
 
     /// What [`read`](Self::read) makes the run of, in one value.
     pub(crate) fn export(state: Vec<(String, Bytes)>) -> Result<Json, (String, String)> {
-        let values: BTreeMap<&str, &Bytes> = state.iter().map(|(key, value)| (key.as_str(), value)).collect();
+        let (parts, values): (BTreeMap<String, Bytes>, BTreeMap<String, Bytes>) =
+            state.into_iter().partition(|(key, _)| key.starts_with(PARTS));
         let mut export = serde_json::Map::new();
-        for (key, value) in &state {
-            if !(key.starts_with(RECORDS) || key.starts_with(GRAPHS)) {
-                continue;
+        for (key, value) in values {
+            if key.starts_with(RECORDS) || key.starts_with(GRAPHS) {
+                let value = whole(&key, value, &parts)?;
+                let text = String::from_utf8(value.into()).map_err(|error| (key.clone(), error.to_string()))?;
+                export.insert(key, Json::String(text));
             }
-            let failed = |message: &dyn std::fmt::Display| (key.clone(), message.to_string());
-            let whole = match parts_of(key, value).map_err(|error| failed(&error))? {
-                Some(parts) => {
-                    let parts: Option<Vec<&[u8]>> = parts.iter().map(|part| Some(&***values.get(&**part)?)).collect();
-                    parts.ok_or_else(|| failed(&"a part of it is missing"))?.concat()
-                }
-                None => value.to_vec(),
-            };
-            let whole = String::from_utf8(whole).map_err(|error| failed(&error))?;
-            export.insert(key.clone(), Json::String(whole));
         }
         Ok(Json::Object(export))
     }
@@ -494,6 +481,14 @@ pub(crate) fn parts_of(key: &str, value: &[u8]) -> Result<Option<Vec<String>>, s
     }
     let InParts { parts } = serde_json::from_slice(value)?;
     Ok(Some((0..parts).map(|part| part_of(key, part)).collect()))
+}
+
+/// A value with its parts put together; or its key, and why that cannot be.
+fn whole(key: &str, value: Bytes, parts: &BTreeMap<String, Bytes>) -> Result<Bytes, (String, String)> {
+    let failed = |message: String| (key.to_owned(), message);
+    let Some(keys) = parts_of(key, &value).map_err(|error| failed(error.to_string()))? else { return Ok(value) };
+    let own: Option<Vec<Bytes>> = keys.iter().map(|key| parts.get(key).cloned()).collect();
+    Ok(own.ok_or_else(|| failed("a part of it is missing".to_owned()))?.concat().into())
 }
 
 fn part_of(key: &str, part: usize) -> String {

@@ -41,8 +41,7 @@ pub(crate) struct Forked {
 pub(crate) fn owner_of(invocation: &str) -> Owner {
     let mut hasher = DefaultHasher::new();
     invocation.hash(&mut hasher);
-    // SQLite and PostgreSQL have no unsigned numbers.
-    Owner::new(hasher.finish() >> 1)
+    Owner::new(hasher.finish())
 }
 
 /// The key of the run that is forked. In its own object it has the same as that of this object.

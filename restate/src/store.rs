@@ -125,8 +125,11 @@ fn failed(error: &ClientError) -> StoreError {
 }
 
 fn refused<T: Send + 'static>(what: &str) -> BoxFuture<'static, Result<T, StoreError>> {
-    let message = format!("{what} is done by a client of Restate, and not by a store of its runs");
-    ready(Err(StoreError::Other { message })).boxed()
+    ready(Err(of_a_client(what))).boxed()
+}
+
+fn of_a_client(what: &str) -> StoreError {
+    StoreError::Other { message: format!("{what} is done by a client of Restate, and not by a store of its runs") }
 }
 
 fn unreadable(run: &str, message: impl fmt::Display) -> StoreError {
@@ -292,9 +295,7 @@ impl Inner {
     async fn send(&self, append: Append) -> Result<Appended, StoreError> {
         let Some(address) = self.address(append.run).await else { return Ok(Appended::Conflict) };
         let Some((handler, body)) = message_of(append.records.iter()) else {
-            let message =
-                format!("this is done by a client of Restate, and not by a store of its runs (run `{}`)", address.1);
-            return Err(StoreError::Other { message });
+            return Err(of_a_client(&format!("this change of run `{}`", address.1)));
         };
         match self.call(&address, handler, &body).await {
             Ok(_) => {}

@@ -169,7 +169,7 @@ async fn records_whose_connection_is_lost_are_there_once() {
             while step < STEPS {
                 match store.append(said(run, step, 1)).await {
                     Ok(done) => assert_eq!(done, Appended::Done),
-                    // One that was written alone: whoever has the run looks.
+                    // One that was written alone: its run looks.
                     Err(_) => drop(unknown.fetch_add(1, Ordering::Relaxed)),
                 }
                 step = loop {

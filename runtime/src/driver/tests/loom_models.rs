@@ -143,7 +143,7 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     let run = Arc::new(Shared::recorded(Arc::new(Env::default()), journal));
     let attempt = Attempt::new(Arc::clone(&run), At::Child("flow/a".into()), 1, Arc::default(), None);
     let attempt = Arc::new(attempt);
-    let beat = Beat::of(&attempt, false).expect("somebody asks how much moves");
+    let beat = Beat::of(&attempt, false).expect("the run is recorded");
     let fits = Fits { read: |_| Ok(()), read_recorded: |_| Ok(()), schema: || json!(true) };
     let (held, _) = Held::new(&attempt, "flow/a/ask".to_owned(), Some(fits)).expect("its first");
     let asked = EventKind::QuestionAsked {
