@@ -1,6 +1,7 @@
 //! Appending what was pushed to a journal: one append at a time, in order.
 
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either, Shared};
@@ -14,7 +15,7 @@ use super::transaction::OpenTransaction;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::meter;
-use crate::store::{Append, Record, RunStatus, Store};
+use crate::store::{Append, Record, RunStatus, Store, Stored};
 
 /// If a caller stops waiting for an append, the driver waits for it instead: answers take effect once it is done.
 struct LeftToDriver<'j> {
@@ -178,12 +179,29 @@ impl Journal {
     }
 }
 
+/// After which time an answer of the store may be of a time when this process was believed dead, less than any store waits for that: the process
+/// may have been stopped between the question and the answer, and the run taken over meanwhile.
+pub(crate) const LATE: Duration = Duration::from_secs(1);
+
 /// What a batch is committed with.
 struct Commit {
     store: Arc<dyn Store>,
     /// That in which a step has written.
     transaction: Option<OpenTransaction>,
     succession: Option<Succession>,
+}
+
+impl Journal {
+    /// Why the run is not driven here any more, if another process has taken it over behind this batch, or that is not known.
+    async fn was_taken_over_behind(&self, store: &dyn Store, batch: &Append) -> Option<Halt> {
+        let behind = batch.at + batch.records.len() as u64;
+        let is_of_other =
+            |stored: &Stored| matches!(stored.record.kind, EventKind::RunResumed { owner } if owner != self.owner.0);
+        match store.read(batch.run, behind, usize::MAX).await {
+            Ok(news) => news.iter().any(is_of_other).then_some(Halt::Fenced),
+            Err(error) => Some(Halt::Store(error)),
+        }
+    }
 }
 
 /// Appends a batch. If another process has appended records first, the batch goes behind those.
@@ -200,7 +218,7 @@ async fn append(
             Some(succession) => journal.upgrade().map(|journal| succession.next_run(&journal.desk, &batch)),
             None => None,
         };
-        let measured = meter::commit_begins();
+        let (measured, begins) = (meter::commit_begins(), Instant::now());
         let result = commit(&*store, transaction.as_ref(), batch.clone(), begun).await;
         measured(match &result {
             Ok(Committed::Done(_)) => "done",
@@ -212,6 +230,11 @@ async fn append(
         let Some(journal) = journal.upgrade() else { return };
         match result {
             Ok(Committed::Done(over)) => {
+                if begins.elapsed() >= LATE
+                    && let Some(halt) = journal.was_taken_over_behind(&*store, &batch).await
+                {
+                    return journal.halt(halt);
+                }
                 let (opened, closed) = journal.inner().questions.counts();
                 meter::questions_changed(opened, closed);
                 if let Some(over) = over {

@@ -35,6 +35,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::ReusableBoxFuture;
 
+pub(crate) use appending::LATE;
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
 pub(crate) use journal::{Journal, Progress, Snapshots};

@@ -167,6 +167,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether an owner is alive: it has joined and not left, and the store has not detected that it is dead. Changes
     /// nothing.
+    ///
+    /// An owner whose process still runs is not taken for dead within a second of its last call. An engine that gets a
+    /// reply later than that looks whether its run was taken over meanwhile, before it executes anything.
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Whether an owner that is alive has joined with this workflow. Changes nothing.

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::shared::{Journal, Over};
+use crate::shared::{Journal, LATE, Over};
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
     LogStore, MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
@@ -271,10 +271,8 @@ async fn a_run_that_has_begun_to_move_does_not_rest() {
     assert_eq!(header(&store).await.status, RunStatus::Running);
 }
 
-#[tokio::test]
-async fn a_run_that_was_taken_over_does_not_rest_here() {
-    let store = MemoryStore::new();
-    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+/// Takes the run over from its owner.
+async fn take_over(store: &MemoryStore, owner: Owner) -> Owner {
     store.leave(owner).await;
     let other = store.join(Vec::new()).await.expect("it joins");
     let claim = Claim {
@@ -288,10 +286,50 @@ async fn a_run_that_was_taken_over_does_not_rest_here() {
         limit: 1,
     };
     store.claim(claim).await.expect("it claims");
+    other
+}
+
+#[tokio::test]
+async fn a_run_that_was_taken_over_does_not_rest_here() {
+    let store = MemoryStore::new();
+    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+    let other = take_over(&store, owner).await;
     assert!(journal.rest(None, || true));
     assert_eq!(journal.flush().await, Err(Halt::Fenced));
     let header = header(&store).await;
     assert_eq!((header.status, header.owner), (RunStatus::Running, Some(other)));
+}
+
+/// As when its process is stopped for so long that it is believed dead.
+#[tokio::test]
+async fn a_run_that_was_taken_over_before_its_journal_hears_that_it_has_recorded_does_not_move_here() {
+    let (store, may_tell) = (MemoryStore::new(), Arc::new(Semaphore::new(0)));
+    let slow = Arc::new(Slow { store: store.clone(), may_tell: Arc::clone(&may_tell) });
+    let (journal, owner) = journal(&store, slow).await;
+    journal.push("flow/a".to_owned(), said());
+    let meanwhile = async {
+        tokio::time::sleep(LATE).await;
+        take_over(&store, owner).await;
+        may_tell.add_permits(1);
+    };
+    let (flushed, ()) = futures::join!(journal.flush(), meanwhile);
+    assert_eq!(flushed, Err(Halt::Fenced));
+    assert_eq!(kinds(&store, "x").await, ["message", "message", "run_resumed"]);
+}
+
+#[tokio::test]
+async fn a_run_whose_journal_hears_late_that_it_has_recorded_moves_if_it_was_not_taken_over() {
+    let (store, may_tell) = (MemoryStore::new(), Arc::new(Semaphore::new(0)));
+    let slow = Arc::new(Slow { store: store.clone(), may_tell: Arc::clone(&may_tell) });
+    let (journal, _) = journal(&store, slow).await;
+    journal.push("flow/a".to_owned(), said());
+    let meanwhile = async {
+        tokio::time::sleep(LATE).await;
+        add_from_elsewhere(&store, answered()).await;
+        may_tell.add_permits(1);
+    };
+    let (flushed, ()) = futures::join!(journal.flush(), meanwhile);
+    assert_eq!(flushed, Ok(()));
 }
 
 /// The run that is to follow.
