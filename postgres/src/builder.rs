@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime};
 use futures::FutureExt;
 use graphweft::store::StoreError;
 use tokio::sync::watch;
@@ -58,7 +58,7 @@ impl PostgresStoreBuilder {
     }
 
     /// How many connections there are at most, at least 1; besides, each engine has one of its own, and the
-    /// [transactions](crate::PostgresContext::transaction) of steps have as many. The default is 8.
+    /// [transactions](crate::PostgresContext::transaction) of steps have as many, and so have lists of runs. The default is 8.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections.max(1);
         self
@@ -120,11 +120,12 @@ impl PostgresStoreBuilder {
         config.tcp_user_timeout(Duration::from_secs(20));
         let server: Arc<str> = place_of(&config).into();
         let schema: Arc<str> = self.schema.into();
-        let finds_tables = path(&schema);
         let pool = |recycling_method| {
             let manager = ManagerConfig { recycling_method };
             Pool::builder(Manager::from_config(config.clone(), tls.clone(), manager))
                 .max_size(self.max_connections)
+                // The one that was used last has the most in its caches.
+                .queue_mode(QueueMode::Lifo)
                 .runtime(Runtime::Tokio1)
                 .wait_timeout(Some(WAIT))
                 .create_timeout(Some(patience))
@@ -132,13 +133,16 @@ impl PostgresStoreBuilder {
         let no_pool = |error| StoreError::Other { message: format!("no pool of connections could be made: {error}") };
         // Whatever a transaction of the program has set ends with it.
         let transactions = pool(RecyclingMethod::Clean).build().map_err(no_pool)?;
-        let pool = pool(RecyclingMethod::Fast)
-            .post_create(Hook::async_fn(move |client, _| {
-                let finds_tables = finds_tables.clone();
-                async move { client.batch_execute(&finds_tables).await.map_err(HookError::Backend) }.boxed()
-            }))
-            .build()
-            .map_err(no_pool)?;
+        let set_up = |settings: String| {
+            let set = Hook::async_fn(move |client, _| {
+                let settings = settings.clone();
+                async move { client.batch_execute(&settings).await.map_err(HookError::Backend) }.boxed()
+            });
+            pool(RecyclingMethod::Fast).post_create(set).build().map_err(no_pool)
+        };
+        let finds_tables = path(&schema);
+        let searches = set_up(finds_tables.clone())?;
+        let pool = set_up(format!("{finds_tables}; set plan_cache_mode = force_generic_plan; set jit = off"))?;
         let connect: Connect = Arc::new(move |hears| {
             let (config, tls) = (config.clone(), tls.clone());
             async move {
@@ -160,6 +164,7 @@ impl PostgresStoreBuilder {
         let mut connections = Connections {
             pool,
             transactions,
+            searches,
             connect,
             schema: Arc::clone(&schema),
             server: Arc::clone(&server),

@@ -20,8 +20,11 @@ const IS_WANTED: &str =
 const FROM: [(&str, &str); 3] =
     [("", "r.owner is null"), ("", "r.owner = $1 and ($5 or r.ready > 0)"), ("dead", "r.owner = dead.id and $6")];
 
-/// When they are ready, at `$7`. The second is that of a clock that was set back since.
-const IS_READY: [&str; 2] = ["r.ready <= $7", "r.ready > $7 and r.suspended > $7"];
+/// When they are ready, at `$7`.
+const IS_READY: &str = "r.ready <= $7";
+
+/// When they are ready although their time has not come: the clock was set back since they were suspended. There is hardly ever one.
+const IS_LATE: &str = "r.ready > $7 and r.suspended > $7";
 
 /// The suspended runs for which a pool has a result become ready: those without an owner, of the claimer and of the dead. One of the claimer
 /// that is in its memory gets the result by its executor, and is an exception. A result is announced once to each engine that claims, and some
@@ -40,18 +43,15 @@ const WOKEN: &str = "woken as (
  )";
 
 /// The first rows of each, in the order of time.
-fn each(select: &str, when: &[&str], limit: &str) -> String {
+fn each(select: &str, when: &str, limit: &str) -> String {
     let of = |(each_of, from): &(&str, &str)| {
-        let of = |when: &&str| {
-            let first = format!(
-                "(select r.* from runs r where {from} and {IS_WANTED} and {when} order by r.ready, r.key limit {limit}) as r"
-            );
-            match *each_of {
-                "" => format!("(select {select} from {first})"),
-                each_of => format!("(select {select} from {each_of} cross join lateral {first})"),
-            }
-        };
-        when.iter().map(of).collect::<Vec<_>>().join(" union all ")
+        let first = format!(
+            "(select r.* from runs r where {from} and {IS_WANTED} and {when} order by r.ready, r.key limit {limit}) as r"
+        );
+        match *each_of {
+            "" => format!("(select {select} from {first})"),
+            each_of => format!("(select {select} from {each_of} cross join lateral {first})"),
+        }
     };
     FROM.iter().map(of).collect::<Vec<_>>().join(" union all ")
 }
@@ -80,10 +80,16 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed,
              union all select 'lost', key, null from runs where key = any($3) and owner is distinct from $1
              union all select 'wakes', min(ready), null from ({}) as next
              union all (select 'ready', key, records from (
-                 {} union all select ready, key, records from woken where key <> all($3)
+                 {}
+                 union all (
+                     select r.ready, r.key, r.records from runs r where {IS_LATE} and {IS_WANTED} and ({})
+                     order by r.suspended desc limit $8
+                 )
+                 union all select ready, key, records from woken where key <> all($3)
              ) as now order by ready, key limit $8)",
-            each("r.ready", &["r.ready > $7"], "1"),
-            each("r.ready, r.key, r.records", &IS_READY, "$8"),
+            each("r.ready", "r.ready > $7", "1"),
+            each("r.ready, r.key, r.records", IS_READY, "$8"),
+            is_free(),
         ))
         .await?;
     let seen =
@@ -113,11 +119,10 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed,
         .prepare_cached(&format!(
             "with {DEAD}, first as materialized (select adds())
              select {} from first, unnest($8::bigint[], $9::bigint[]) as seen (run, length), runs r
-             where r.key = run and r.records = length and {IS_WANTED} and ({}) and ({})
+             where r.key = run and r.records = length and {IS_WANTED} and ({}) and ({IS_READY} or {IS_LATE})
              order by r.ready, r.key for update of r skip locked",
             row::COLUMNS,
             is_free(),
-            IS_READY.join(" or ")
         ))
         .await?;
     let picked = step

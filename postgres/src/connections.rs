@@ -38,6 +38,9 @@ pub(crate) struct Connections {
     /// Of transactions in which the program executes statements, as any connection of it: they do not find the tables of the schema.
     /// Beside the pool, which is needed while they are open.
     pub(crate) transactions: Pool,
+    /// Of the statements that search, by what the program asks for: each is planned by what it looks for. Those of the pool find rows by
+    /// keys, and are planned once for each connection, which takes longer than most of them.
+    pub(crate) searches: Pool,
     /// Beside the pool: an owner is alive as long as its connection is.
     pub(crate) connect: Connect,
     pub(crate) schema: Arc<str>,
@@ -90,13 +93,45 @@ impl Connections {
     where
         F: Future<Output = Result<T, Trouble>>,
     {
+        self.again_if(Trouble::is_unreachable, work).await
+    }
+
+    /// The same for what changes nothing, or may happen twice: it is called again also if the connection was lost while it was under way.
+    pub(crate) async fn idempotent<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
+        self.idempotent_with_one_of(&self.pool, work).await
+    }
+
+    /// The same for a statement that searches.
+    pub(crate) async fn search<T, F>(&self, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
+        self.idempotent_with_one_of(&self.searches, work).await
+    }
+
+    async fn idempotent_with_one_of<T, F>(&self, pool: &Pool, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
+        let work = &work;
+        let is_again = |trouble: &Trouble| trouble.is_unreachable() || trouble.is_lost();
+        self.again_if(is_again, || async move { work(pool.get().await?).await }).await
+    }
+
+    async fn again_if<T, F>(&self, is_again: impl Fn(&Trouble) -> bool, work: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, Trouble>>,
+    {
         let mut again = AGAIN.iter();
         loop {
             if self.restored.load(Ordering::Relaxed) {
                 return Err(self.was_restored());
             }
             match (work().await, again.next()) {
-                (Err(trouble), Some(pause)) if trouble.is_unreachable() => tokio::time::sleep(*pause).await,
+                (Err(trouble), Some(pause)) if is_again(&trouble) => tokio::time::sleep(*pause).await,
                 (done, _) => return done.map_err(|trouble| trouble.for_caller(&self.server)),
             }
         }

@@ -123,7 +123,7 @@ impl LogStore for Logs {
         let log = log.to_owned();
         let log = async move {
             let log = &*log;
-            self.0.with(|client| async move { read(&client, log, after, until).await }).await
+            self.0.idempotent(|client| async move { read(&client, log, after, until).await }).await
         };
         log.boxed()
     }
@@ -132,7 +132,7 @@ impl LogStore for Logs {
         let prefix = prefix.to_owned();
         let list = async move {
             let prefix = &*prefix;
-            self.0.with(|client| async move { list(&client, prefix).await }).await
+            self.0.search(|client| async move { list(&client, prefix).await }).await
         };
         list.boxed()
     }

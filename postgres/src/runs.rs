@@ -198,11 +198,14 @@ pub(crate) async fn append_records(
 ) -> Result<Appended, Trouble> {
     let (key, at, added) = (of_run(batch.run), to_integer(batch.at), to_integer(batch.records.len() as u64));
     let NewRows { seqs, records, times, checksums, bodies, .. } = rows;
-    // As `adds()` and `place(0)`: calls of functions cost more than all else here.
+    // As `adds()` and `place(0)`: calls of functions cost more than all else here. The lock is taken before the transaction has a number, which the
+    // update gives it.
     let Facts { locks, xids } = facts;
     let changed = format!(
-        "with first as materialized (select pg_advisory_xact_lock_shared({locks}, 0)),
-         changed as (update runs set records = records + $3 from first where key = $1 and records = $2 returning key)
+        "with changed as (
+             update runs set records = records + $3
+             where key = $1 and records = $2 and pg_advisory_xact_lock_shared({locks}, 0) is not null returning key
+         )
          insert into journal (run, seq, records, place, time, checksum, body)"
     );
     let place = format!("((pg_current_xact_id()::text::bigint + {xids}) << 16)");

@@ -109,14 +109,16 @@ impl Store for PostgresStore {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.connections.with(move |client| async move { runs::read((&client).into(), run, from, limit).await }).boxed()
+        self.connections
+            .idempotent(move |client| async move { runs::read((&client).into(), run, from, limit).await })
+            .boxed()
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
         let id = id.to_owned();
         let header = async move {
             let id = &*id;
-            self.connections.with(|client| async move { runs::header((&client).into(), id).await }).await
+            self.connections.idempotent(|client| async move { runs::header((&client).into(), id).await }).await
         };
         header.boxed()
     }
@@ -124,7 +126,7 @@ impl Store for PostgresStore {
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
         let list = async move {
             let query = &query;
-            self.connections.with(|client| async move { overview::list(&client, query).await }).await
+            self.connections.search(|client| async move { overview::list(&client, query).await }).await
         };
         list.boxed()
     }
@@ -132,7 +134,7 @@ impl Store for PostgresStore {
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
         let count = async move {
             let query = &query;
-            self.connections.with(|client| async move { overview::count(&client, query).await }).await
+            self.connections.search(|client| async move { overview::count(&client, query).await }).await
         };
         count.boxed()
     }
@@ -140,7 +142,7 @@ impl Store for PostgresStore {
     fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
         let overview = async move {
             let query = &query;
-            self.connections.with(|client| async move { overview::overview(&client, query).await }).await
+            self.connections.search(|client| async move { overview::overview(&client, query).await }).await
         };
         overview.boxed()
     }
@@ -148,7 +150,7 @@ impl Store for PostgresStore {
     fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
         let open = async move {
             let query = &query;
-            self.connections.with(|client| async move { questions::list(&client, query).await }).await
+            self.connections.search(|client| async move { questions::list(&client, query).await }).await
         };
         open.boxed()
     }
@@ -178,14 +180,14 @@ impl Store for PostgresStore {
     }
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.connections.with(move |client| async move { owners::is_alive(&client, owner).await }).boxed()
+        self.connections.idempotent(move |client| async move { owners::is_alive(&client, owner).await }).boxed()
     }
 
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
         let workflow = workflow.to_owned();
         let served = async move {
             let workflow = &*workflow;
-            self.connections.with(|client| async move { owners::is_served(&client, workflow).await }).await
+            self.connections.idempotent(|client| async move { owners::is_served(&client, workflow).await }).await
         };
         served.boxed()
     }
@@ -206,17 +208,17 @@ impl Store for PostgresStore {
     fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
         let page = async move {
             let query = &query;
-            self.connections.with(|client| async move { feed::page(&client, query).await }).await
+            self.connections.search(|client| async move { feed::page(&client, query).await }).await
         };
         page.boxed()
     }
 
     fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
-        self.connections.with(|client| async move { feed::end(&client).await }).boxed()
+        self.connections.idempotent(|client| async move { feed::end(&client).await }).boxed()
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
-        self.connections.with(move |client| async move { runs::graph(&client, hash).await }).boxed()
+        self.connections.idempotent(move |client| async move { runs::graph(&client, hash).await }).boxed()
     }
 
     fn keeps_snapshots(&self) -> bool {
@@ -232,7 +234,7 @@ impl Store for PostgresStore {
     }
 
     fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
-        self.connections.with(move |client| async move { snapshots::get(&client, run).await }).boxed()
+        self.connections.idempotent(move |client| async move { snapshots::get(&client, run).await }).boxed()
     }
 
     fn logs(&self) -> Option<Arc<dyn LogStore>> {

@@ -200,7 +200,9 @@ async fn write_together(connections: &Connections, mut appends: Vec<Waits>) {
     let mut is_known = true;
     if appends.len() > 1 {
         let of = &*appends;
-        match connections.with(|client| async move { write_in_one(&client, connections.facts, of).await }).await {
+        let written =
+            connections.with(|client| async move { known(write_in_one(&client, connections.facts, of).await) });
+        match written.await {
             Ok(written) => {
                 is_known = written.is_some();
                 let written: HashSet<i64> = written.unwrap_or_default().into_iter().collect();
@@ -228,9 +230,26 @@ async fn write_together(connections: &Connections, mut appends: Vec<Waits>) {
     join_all(each).await;
 }
 
-async fn write_alone(connections: &Connections, append: &Append, row: &NewRows) -> Result<Appended, StoreError> {
+async fn write_alone(connections: &Connections, append: &Append, row: &NewRows) -> Reply {
     let facts = connections.facts;
-    connections.with(|client| async move { runs::append_records(&client, facts, append, row).await }).await
+    let written = |client: Object| async move { known(runs::append_records(&client, facts, append, row).await) };
+    match connections.with(written).await? {
+        Some(done) => Ok(done),
+        None => look_up(connections, append, row).await,
+    }
+}
+
+/// `None` if nothing is known: the connection was lost, and what was sent may be done.
+fn known<T>(done: Result<T, Trouble>) -> Result<Option<T>, Trouble> {
+    match done {
+        Err(trouble) if trouble.is_unknown() => {
+            if let Trouble::Database(error) = &trouble {
+                tracing::warn!(error = chain(error), "it is looked up whether records were written");
+            }
+            Ok(None)
+        }
+        done => done.map(Some),
+    }
 }
 
 /// Whether an append was written by a statement of which nothing is known, since its connection was lost; it is written now if not. Nothing
@@ -257,12 +276,12 @@ async fn look_up(connections: &Connections, append: &Append, row: &NewRows) -> R
         step.commit().await?;
         Ok(Appended::Done)
     };
-    connections.with(look_up).await
+    connections.idempotent(look_up).await
 }
 
-/// Writes these appends, and returns the runs of those that are written; `None` if that is not known. It waits for no lock of a run: two
-/// statements with the same runs would wait for each other. If the server refuses one append, none is written.
-async fn write_in_one(client: &Object, facts: Facts, appends: &[Waits]) -> Result<Option<Vec<i64>>, Trouble> {
+/// Writes these appends, and returns the runs of those that are written. It waits for no lock of a run: two statements with the same runs
+/// would wait for each other. If the server refuses one append, none is written.
+async fn write_in_one(client: &Object, facts: Facts, appends: &[Waits]) -> Result<Vec<i64>, Trouble> {
     let mut rows = NewRows::default();
     let mut added = Vec::with_capacity(appends.len());
     for Waits { append, row, .. } in appends {
@@ -295,12 +314,9 @@ async fn write_in_one(client: &Object, facts: Facts, appends: &[Waits]) -> Resul
         ))
         .await?;
     match client.query(&insert, &[runs, seqs, &added, records, times, checksums, bodies]).await {
-        Ok(written) => Ok(Some(written.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)),
+        Ok(written) => Ok(written.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?),
         // One of them has something that the server does not take: each by itself, so that only that one fails.
-        Err(error) if is_undone_by(&error) => Ok(Some(Vec::new())),
-        Err(error) => {
-            tracing::warn!(error = chain(&error), "it is looked up whether records were written");
-            Ok(None)
-        }
+        Err(error) if is_undone_by(&error) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
     }
 }

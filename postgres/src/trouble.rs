@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use graphweft::store::StoreError;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::tls::NoTlsError;
@@ -39,8 +39,20 @@ impl Trouble {
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
             Trouble::Pool(PoolError::Backend(error)) | Trouble::Connect(error) => is_refused(error),
+            // The connection was made, and lost before it was used.
+            Trouble::Pool(PoolError::PostCreateHook(HookError::Backend(error))) => is_lost(error),
             _ => false,
         }
+    }
+
+    /// Whether the connection was lost while the server worked: it may have done what it was sent.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self, Trouble::Database(error) if is_lost(error))
+    }
+
+    /// Whether the server may have done what it was sent: nothing says that it is undone.
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self, Trouble::Database(error) if !is_undone_by(error))
     }
 
     /// For the caller. `server`: where the server is.
@@ -72,6 +84,13 @@ impl Trouble {
             Trouble::Pool(PoolError::Timeout(_)) => {
                 let message = "no connection to it could be made in time".to_owned();
                 return StoreError::Unreachable { server, message };
+            }
+            Trouble::Pool(PoolError::PostCreateHook(HookError::Backend(error))) => {
+                let message = format!("a connection could not be set up: {}", chain(&error));
+                return match is_lost(&error) {
+                    true => StoreError::Unreachable { server, message },
+                    false => StoreError::Unusable { server, message },
+                };
             }
             Trouble::Pool(error) => format!("no connection to {server} could be made: {error}"),
             Trouble::Database(error) => format!("{server}: {}", chain(&error)),
@@ -162,4 +181,12 @@ pub(crate) fn is_undone_by(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|error| {
         error.parsed_severity() == Some(Severity::Error) && *error.code() != SqlState::QUERY_CANCELED
     })
+}
+
+/// Whether an error is that the connection is lost.
+fn is_lost(error: &tokio_postgres::Error) -> bool {
+    match error.as_db_error() {
+        Some(error) => matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),
+        None => error.is_closed() || error.source().is_some_and(|source| source.is::<io::Error>()),
+    }
 }

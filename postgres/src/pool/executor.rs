@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -12,9 +12,12 @@ use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
-use super::listener::{DONE, LOOK, Listener, read_progress};
+use super::listener::{DONE, LOOK, Listener, read_done, read_progress};
 use super::tasks::{self, Found, MOST_BYTES, NewTask, Taken, What};
 use crate::connections::Connections;
+
+/// How often it is noted at most which results the runs have.
+const NOTES: Duration = Duration::from_millis(100);
 
 /// Has attempts at nodes of pools executed by the [workers](crate::PostgresWorker) of a database, from
 /// [`PostgresStore::executor`](crate::PostgresStore::executor).
@@ -43,7 +46,7 @@ pub struct PostgresExecutor(Arc<Inner>);
 struct Inner {
     connections: Connections,
     waiting: Mutex<Waiting>,
-    /// There is a new task, or one to cancel.
+    /// There is a new task, one that has a result, or one to cancel.
     asked: Notify,
 }
 
@@ -53,10 +56,14 @@ type Key = (String, String);
 #[derive(Default)]
 struct Waiting {
     tasks: HashMap<Key, Waiter>,
+    /// Those that were heard to have a result.
+    done: HashSet<Key>,
     /// Those that are no longer needed, and may be in the table.
     cancelled: HashSet<Key>,
     /// Those whose results the runs have, which is not in the table yet.
     taken: Vec<Taken>,
+    /// Whether there is one of them that was not to be noted yet. Another one, whose run has not recorded its result, is noted later.
+    is_taken_now: bool,
     /// Whether a task looks after them.
     is_looked_after: bool,
 }
@@ -65,6 +72,8 @@ struct Waiter {
     task: Arc<NodeTask>,
     /// Whether it was added to the table.
     is_added: bool,
+    /// Whether it was looked for there since.
+    is_looked_at: bool,
     /// With the number of records that its run had before.
     result: oneshot::Sender<Result<(NodeResult, i64), Fault>>,
     progress: ProgressSender,
@@ -92,11 +101,11 @@ impl Inner {
         self.asked.notify_one();
     }
 
-    /// Adds what is new, and passes the results on that there are.
-    async fn look(&self) -> Result<(), StoreError> {
+    /// Adds what is new, and passes the results on that there are: of all tasks, or of those that are new or were heard to have one.
+    async fn look(&self, at_all: bool) -> Result<(), StoreError> {
         self.waiting().tasks.retain(|_, waiter| !waiter.result.is_closed());
         let added = self.add().await;
-        self.pass_on().await.and(added)
+        self.pass_on(at_all).await.and(added)
     }
 
     /// Adds the tasks that are not in the table yet, the oldest first.
@@ -126,7 +135,8 @@ impl Inner {
     /// Adds these tasks. If the server does not take one of them, the others are added all the same.
     async fn add_rows(&self, rows: &[NewTask<'_>]) -> Result<(), StoreError> {
         let add = async |rows: &[NewTask<'_>]| {
-            let refused = self.connections.with(|client| async move { tasks::add(&client, rows).await }).await?;
+            let is_wanted = |task: &NodeTask| self.waiting().tasks.contains_key(&key_of(task));
+            let refused = self.connections.with(|client| tasks::add(client, rows, is_wanted)).await?;
             if refused.is_none() {
                 let mut waiting = self.waiting();
                 for row in rows {
@@ -158,11 +168,28 @@ impl Inner {
         }
     }
 
+    /// The tasks whose rows are to be looked at.
+    fn to_look_at(&self, at_all: bool) -> (Vec<String>, Vec<String>) {
+        let mut waiting = self.waiting();
+        let Waiting { tasks, done, .. } = &mut *waiting;
+        let done = std::mem::take(done);
+        let mut wanted = (Vec::new(), Vec::new());
+        for (key, waiter) in tasks {
+            let looks = at_all || !waiter.is_looked_at || done.contains(key);
+            waiter.is_looked_at |= waiter.is_added;
+            if looks {
+                wanted.0.push(key.0.clone());
+                wanted.1.push(key.1.clone());
+            }
+        }
+        wanted
+    }
+
     /// Passes the results on that there are. What has no row, or one that is cancelled, is added again: an engine that has lost the run
     /// had cancelled it.
-    async fn pass_on(&self) -> Result<(), StoreError> {
+    async fn pass_on(&self, at_all: bool) -> Result<(), StoreError> {
         let began = Instant::now();
-        let (runs, ids): (Vec<String>, Vec<String>) = self.waiting().tasks.keys().cloned().unzip();
+        let (runs, ids) = self.to_look_at(at_all);
         if runs.is_empty() {
             return Ok(());
         }
@@ -180,7 +207,7 @@ impl Inner {
                     if waiter.task.at_most_once {
                         Err(Fault::Interrupted)
                     } else {
-                        waiter.is_added = false;
+                        (waiter.is_added, waiter.is_looked_at) = (false, false);
                         continue;
                     }
                 }
@@ -188,6 +215,9 @@ impl Inner {
             let Some(waiter) = self.waiting().tasks.remove(&key) else { continue };
             // Its run may have left this process.
             drop(waiter.result.send(result));
+        }
+        if !at_all {
+            return Ok(());
         }
         // Of these a later result is in the table, and has the run resumed: see `claim`.
         let has_waited = |waiter: &&Waiter| waiter.is_added && began.duration_since(waiter.since) >= LOOK;
@@ -199,7 +229,11 @@ impl Inner {
 
     /// Notes which results their runs have.
     async fn note_taken(&self) -> Result<(), StoreError> {
-        let taken = std::mem::take(&mut self.waiting().taken);
+        let taken = {
+            let mut waiting = self.waiting();
+            waiting.is_taken_now = false;
+            std::mem::take(&mut waiting.taken)
+        };
         if taken.is_empty() {
             return Ok(());
         }
@@ -231,6 +265,14 @@ impl Inner {
     }
 
     fn hear(&self, payload: &str) {
+        if let Some(key) = read_done(payload) {
+            let mut waiting = self.waiting();
+            if waiting.tasks.contains_key(&key) {
+                waiting.done.insert(key);
+                self.asked.notify_one();
+            }
+            return;
+        }
         let Some((run, task, data)) = read_progress(payload) else { return };
         let progress = self.waiting().tasks.get(&(run, task)).map(|waiter| waiter.progress.clone());
         if let Some(progress) = progress {
@@ -286,15 +328,30 @@ async fn look_after(mut looks: Looks) {
     // Before there is a task that could tell anything.
     listener.listens().await;
     let mut looked_after = Instant::now();
+    // When all tasks were looked at last; `None` if they are to be now.
+    let mut looked_at_all = None;
+    let mut noted_at = Instant::now();
     // What is cancelled is so although the executor ends.
     let mut kept = None;
     loop {
         let Some(inner) = kept.take().or_else(|| inner.upgrade()) else { return };
-        let looked = inner.look().await;
+        let at_all = looked_at_all.is_none_or(|at: Instant| at.elapsed() >= LOOK);
+        if at_all {
+            looked_at_all = Some(Instant::now());
+        }
+        let looked = inner.look(at_all).await;
         let looked = inner.cancel().await.and(looked);
-        let looked = inner.note_taken().await.and(looked);
+        let looked = match noted_at.elapsed() >= NOTES {
+            true => {
+                let noted = inner.note_taken().await;
+                noted_at = Instant::now();
+                noted.and(looked)
+            }
+            false => looked,
+        };
         if let Err(error) = looked {
             tracing::warn!(%error, "the tasks of pools cannot be looked at");
+            looked_at_all = None;
             tokio::time::sleep(LOOK).await;
         }
         if looked_after.elapsed() >= LOOK {
@@ -310,16 +367,18 @@ async fn look_after(mut looks: Looks) {
                 tracing::warn!(%error, "the tasks of pools cannot be looked after");
             }
         }
-        {
+        let notes = {
             let mut waiting = inner.waiting();
             if waiting.tasks.is_empty() && waiting.taken.is_empty() && waiting.cancelled.is_empty() {
                 (waiting.is_looked_after, looks.is_over) = (false, true);
                 return;
             }
-        }
+            waiting.is_taken_now
+        };
         tokio::select! {
-            () = listener.heard() => {}
+            () = listener.heard() => looked_at_all = None,
             () = inner.asked.notified() => {}
+            () = tokio::time::sleep_until((noted_at + NOTES).into()), if notes => {}
         }
         let cancels = !inner.waiting().cancelled.is_empty();
         kept = cancels.then_some(inner);
@@ -339,7 +398,7 @@ impl Executor for PostgresExecutor {
             let task = Arc::new(task);
             // What is executed once is not added a second time: of a task that has no row it is not known whether it was executed.
             let is_added = task.was_sent && task.at_most_once;
-            let waiter = Waiter { task, is_added, result, progress, since: Instant::now() };
+            let waiter = Waiter { task, is_added, is_looked_at: false, result, progress, since: Instant::now() };
             waiting.cancelled.remove(&(run.clone(), id.clone()));
             waiting.tasks.insert((run.clone(), id.clone()), waiter);
         }
@@ -351,7 +410,10 @@ impl Executor for PostgresExecutor {
             let again = |_| Fault::Context { message: "the same task was asked for again".to_owned() };
             let (result, records) = waited.map_err(again)??;
             // From here on the run does not leave the memory before it has recorded the result.
-            inner.waiting().taken.push(Taken { run, task: id, records });
+            let mut waiting = inner.waiting();
+            waiting.taken.push(Taken { run, task: id, records });
+            waiting.is_taken_now = true;
+            drop(waiting);
             Ok(result)
         }
         .boxed()

@@ -28,8 +28,19 @@ pub(super) const FREE: &str = "free";
 /// A task is cancelled.
 pub(super) const CANCELLED: &str = "cancelled";
 
-/// A task has a result.
+/// A task has a result, whichever it is.
 pub(super) const DONE: &str = "done";
+
+/// This task has a result.
+pub(super) fn done(run: &str, task: &str) -> String {
+    let text = json!([run, task]).to_string();
+    if text.len() <= MOST { text } else { DONE.to_owned() }
+}
+
+/// The run and the task of such a notification.
+pub(super) fn read_done(payload: &str) -> Option<(String, String)> {
+    payload.starts_with('[').then(|| serde_json::from_str(payload).ok()).flatten()
+}
 
 /// The notification of the progress of a task; `None` if it is too long.
 pub(super) fn progress(run: &str, task: &str, data: &Value) -> Option<String> {

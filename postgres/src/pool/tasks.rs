@@ -5,7 +5,7 @@ use graphweft::store::Owner;
 use graphweft::{Fault, NodeResult, NodeTask};
 use tokio_postgres::Row;
 
-use super::listener::{CANCELLED, DONE, FREE};
+use super::listener::{CANCELLED, DONE, FREE, done};
 use crate::numbers::to_integer;
 use crate::trouble::{Trouble, chain};
 
@@ -65,10 +65,16 @@ impl<'t> NewTask<'t> {
     }
 }
 
-/// Adds tasks of open runs that are not there. One that was cancelled by an engine which had lost the run is revived once its worker has
-/// stopped, unless it may be executed once. Returns why the server does not take one of them, if that is so: then none is added.
-pub(super) async fn add(client: &Object, tasks: &[NewTask<'_>]) -> Result<Option<String>, Trouble> {
-    let insert = client
+/// Adds tasks of open runs that are not there, except those that are not wanted any more when they are written: no worker sees them. One that was
+/// cancelled by an engine which had lost the run is revived once its worker has stopped, unless it may be executed once. Returns why the
+/// server does not take one of them, if that is so: then none is added.
+pub(super) async fn add(
+    mut client: Object,
+    tasks: &[NewTask<'_>],
+    is_wanted: impl Fn(&NodeTask) -> bool,
+) -> Result<Option<String>, Trouble> {
+    let step = client.transaction().await?;
+    let insert = step
         .prepare_cached(&format!(
             "with added as (
                  insert into node_tasks as t (run, task, pool, at_most_once, body)
@@ -87,10 +93,20 @@ pub(super) async fn add(client: &Object, tasks: &[NewTask<'_>]) -> Result<Option
     let pools: Vec<&str> = tasks.iter().map(|new| &*new.task.pool).collect();
     let once: Vec<bool> = tasks.iter().map(|new| new.task.at_most_once).collect();
     let bodies: Vec<&str> = tasks.iter().map(|new| &*new.body).collect();
-    match client.query(&insert, &[&runs, &ids, &pools, &once, &bodies, &FREE]).await {
-        Err(error) if is_of_values(&error) => Ok(Some(chain(&error))),
-        added => Ok(added.map(|_| None)?),
+    match step.query(&insert, &[&runs, &ids, &pools, &once, &bodies, &FREE]).await {
+        Err(error) if is_of_values(&error) => return Ok(Some(chain(&error))),
+        added => drop(added?),
     }
+    let unwanted = tasks.iter().map(|new| new.task).filter(|task| !is_wanted(task));
+    let (runs, ids): (Vec<&str>, Vec<&str>) = unwanted.map(|task| (&*task.run_id, &*task.id)).unzip();
+    if !runs.is_empty() {
+        let remove = "delete from node_tasks t using unnest($1::text[], $2::text[]) as of (run, task)
+             where t.run = of.run and t.task = of.task and worker is null and result is null";
+        let remove = step.prepare_cached(remove).await?;
+        step.execute(&remove, &[&runs, &ids]).await?;
+    }
+    step.commit().await?;
+    Ok(None)
 }
 
 /// Whether it is the values that the server does not take, which is so again: data exceptions, constraints and limits of the server.
@@ -103,7 +119,8 @@ pub(super) async fn look(client: &Object, (runs, tasks): (&[String], &[String]))
     let select = client
         .prepare_cached(
             "select wanted.run, wanted.task, r.records, t.result from unnest($1::text[], $2::text[]) as wanted (run, task)
-             left join node_tasks t on t.run = wanted.run and t.task = wanted.task left join runs r on r.id = wanted.run
+             left join lateral (select * from node_tasks where run = wanted.run and task = wanted.task limit 1) as t on true
+             left join lateral (select id, records from runs where id = wanted.run limit 1) as r on true
              where t.result is not null or t.run is null or t.cancelled or r.id is null",
         )
         .await?;
@@ -129,10 +146,10 @@ pub(super) async fn taken(client: &Object, taken: &[Taken]) -> Result<Vec<(Strin
                  select * from unnest($1::text[], $2::text[], $3::bigint[]) as of (run, task, records)
              ),
              later as (
-                 update node_tasks t set taken = true from of, runs r
-                 where t.run = of.run and t.task = of.task and r.id = of.run and r.records > of.records
+                 update node_tasks t set taken = true from of
+                 where t.run = of.run and t.task = of.task and (select records from runs where id = of.run) > of.records
              )
-             select of.run, of.task from of join runs r on r.id = of.run and r.records <= of.records",
+             select run, task from of where (select records from runs where id = of.run) <= of.records",
         )
         .await?;
     let runs: Vec<&str> = taken.iter().map(|one| &*one.run).collect();
@@ -165,7 +182,8 @@ pub(super) async fn cancel(client: &Object, (runs, tasks): (&[String], &[String]
     Ok(())
 }
 
-/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over.
+/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over. However many are free, it reads those that it
+/// gives, of each pool.
 pub(super) async fn claim(
     client: &Object,
     worker: Owner,
@@ -175,10 +193,13 @@ pub(super) async fn claim(
     let claim = client
         .prepare_cached(&format!(
             "with free as (
-                 select run, task from node_tasks t
-                 where pool = any($2) and result is null and worker is null and not cancelled
-                 and exists (select from runs where id = t.run and status in {OPEN})
-                 order by number limit $3 for update skip locked
+                 select first.* from unnest($2::text[]) as wanted (pool) cross join lateral (
+                     select run, task, number from node_tasks t
+                     where t.pool = wanted.pool and result is null and worker is null and not cancelled
+                     and exists (select from runs where id = t.run and status in {OPEN})
+                     order by number limit $3 for update of t skip locked
+                 ) as first
+                 order by number limit $3
              )
              update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task returning t.body"
         ))
@@ -227,7 +248,7 @@ pub(super) async fn finish(
         )
         .await?;
     let body = serde_json::to_string(result)?;
-    client.query(&finish, &[&run, &task, &to_integer(worker.get()), &body, &DONE]).await?;
+    client.query(&finish, &[&run, &task, &to_integer(worker.get()), &body, &done(run, task)]).await?;
     Ok(())
 }
 

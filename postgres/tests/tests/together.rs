@@ -139,9 +139,16 @@ fn appends_whose_runtime_ends_do_not_keep_those_of_the_next_one() {
     life().block_on(async {
         let at = async |run: u64| store.header(&format!("run-{run}")).await.unwrap().unwrap().records;
         for (run, key) in (0..).zip(&keys) {
-            let append = store.append(said(*key, at(run).await, 1));
-            let done = tokio::time::timeout(Duration::from_secs(30), append).await.expect("it does not wait for ever");
-            assert_eq!(done.unwrap(), Appended::Done);
+            // The server may still have executed the append of before, but only that one.
+            let mut all = Vec::new();
+            while all.last() != Some(&Appended::Done) {
+                let append = store.append(said(*key, at(run).await, 1));
+                let done =
+                    tokio::time::timeout(Duration::from_secs(30), append).await.expect("it does not wait for ever");
+                all.push(done.unwrap());
+                assert!(all.len() <= 2, "{all:?}");
+            }
+            assert!(at(run).await <= 2);
         }
     });
 }
@@ -161,22 +168,14 @@ async fn records_whose_connection_is_lost_are_there_once() {
             client.execute(kill, &[]).await.unwrap();
         }
     };
-    let unknown = AtomicU64::new(0);
     let appends = join_all((0..).zip(&keys).map(|(at, &run): (u64, _)| {
-        let (store, unknown) = (&store, &unknown);
+        let store = &store;
         async move {
             let mut step = 0;
             while step < STEPS {
-                match store.append(said(run, step, 1)).await {
-                    Ok(done) => assert_eq!(done, Appended::Done),
-                    // One that was written alone: its run looks.
-                    Err(_) => drop(unknown.fetch_add(1, Ordering::Relaxed)),
-                }
-                step = loop {
-                    if let Ok(Some(header)) = store.header(&format!("run-{at}")).await {
-                        break header.records;
-                    }
-                };
+                // Also those whose connection was lost are known.
+                assert_eq!(store.append(said(run, step, 1)).await.unwrap(), Appended::Done);
+                step = store.header(&format!("run-{at}")).await.unwrap().unwrap().records;
             }
         }
     }));
@@ -185,6 +184,4 @@ async fn records_whose_connection_is_lost_are_there_once() {
         let expected: Vec<_> = (0..STEPS).map(|n| format!("{} says {n}", run.get())).collect();
         assert_eq!(words(&store, run).await, expected);
     }
-    // Those that were written together are known: at most what was written alone is not, by as many connections as there are.
-    assert!(unknown.into_inner() <= 8 * 4);
 }
