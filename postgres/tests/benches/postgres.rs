@@ -10,6 +10,7 @@ use graphweft::prelude::*;
 use graphweft::store::{Append, Claim, NewRun, Owner, Record, RunKey, Store};
 use graphweft::{EventKind, json};
 use graphweft_postgres::PostgresStore;
+use graphweft_postgres::tokio_postgres::{Client, Statement};
 use graphweft_postgres_tests::workflows::{frames, waits};
 use graphweft_postgres_tests::{builder, client, fresh_schema, server};
 
@@ -62,49 +63,111 @@ async fn created(store: &PostgresStore, id: &str) -> RunKey {
     store.header(id).await.unwrap().unwrap().key
 }
 
+/// How long a commit takes at least.
+#[derive(Clone, Copy)]
+enum Commit {
+    /// As long as the disk of this machine needs, which for a virtual one may be nearly nothing.
+    OfMachine,
+    /// As on a disk that needs 3 ms to write safely: the server waits for so long before it writes what has come until then.
+    OfDisk,
+}
+
+impl Commit {
+    fn named(self) -> &'static str {
+        match self {
+            Commit::OfMachine => "",
+            Commit::OfDisk => ", where a commit takes 3 ms",
+        }
+    }
+
+    async fn set(self) {
+        let client = client("public").await;
+        let micros = match self {
+            Commit::OfMachine => 0,
+            Commit::OfDisk => 3000,
+        };
+        for setting in [format!("commit_delay = {micros}"), "commit_siblings = 0".to_owned()] {
+            client.batch_execute(&format!("alter system set {setting}")).await.unwrap();
+        }
+        client.batch_execute("select pg_reload_conf()").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// The rows of a step, written by tokio-postgres: in tables of the same shape, without what only we need.
+struct Plain {
+    client: Client,
+    schema: String,
+    both: Statement,
+    body: String,
+}
+
+/// With tables made for it.
+async fn plain(schema: &str) -> Plain {
+    let tables = "create table plain (run bigint, seq bigint, body text, primary key (run, seq));
+         create table plain_runs (key bigint primary key, records bigint not null, header text not null);
+         create table plain_journal (
+             run bigint not null, seq bigint not null, records integer not null, place bigint not null unique, time bigint not null,
+             checksum bigint not null, body text not null, primary key (run, seq)
+         )";
+    client(schema).await.batch_execute(tables).await.unwrap();
+    Plain::of(schema).await
+}
+
+impl Plain {
+    async fn of(schema: &str) -> Self {
+        let client = client(schema).await;
+        let both = "with changed as (
+                 update plain_runs set records = records + 2 where key = $1 and records = $2 returning key
+             )
+             insert into plain_journal select key, $2, 2, $3, 1700000000000, 4000000000, $4 from changed";
+        let both = client.prepare(both).await.unwrap();
+        let kind = EventKind::Message { text: "a line that a node has said".to_owned() };
+        let body = serde_json::to_string(&[("pay/charge", &kind), ("pay/charge", &kind)]).unwrap();
+        Plain { client, schema: schema.to_owned(), both, body }
+    }
+
+    /// Another connection.
+    async fn beside(&self) -> Self {
+        Plain::of(&self.schema).await
+    }
+
+    async fn begin(&self, run: u64) {
+        let insert = "insert into plain_runs values ($1, 0, $2)";
+        self.client.execute(insert, &[&(run as i64), &"{}".repeat(100)]).await.unwrap();
+    }
+
+    async fn write(&self, run: u64, n: u64) {
+        let (run, at, place) = (run as i64, 2 * n as i64, (run * 1_000_000 + n) as i64);
+        assert_eq!(self.client.execute(&self.both, &[&run, &at, &place, &self.body]).await.unwrap(), 1);
+    }
+}
+
 /// A durable step against one commit of the same rows, in tables of the same shape, and against one of a single row of the same size: each
 /// one after the other.
-async fn step(store: &PostgresStore, schema: &str) {
+async fn step(commit: Commit) {
     const STEPS: u64 = 300;
-    let client = client(schema).await;
-    client
-        .batch_execute(
-            "create table plain (run bigint, seq bigint, body text, primary key (run, seq));
-             create table plain_runs (key bigint primary key, records bigint not null, header text not null);
-             create table plain_journal (
-                 run bigint not null, seq bigint not null, records integer not null, place bigint not null unique, time bigint not null,
-                 checksum bigint not null, body text not null, primary key (run, seq)
-             )",
-        )
-        .await
-        .unwrap();
-    let insert = client.prepare("insert into plain values ($1, $2, $3)").await.unwrap();
-    let both = "with changed as (
-             update plain_runs set records = records + 2 where key = $1 and records = $2 returning key
-         )
-         insert into plain_journal select key, $2, 2, $3, 1700000000000, 4000000000, $4 from changed";
-    let both = client.prepare(both).await.unwrap();
-    let header = client.prepare("insert into plain_runs values ($1, 0, $2)").await.unwrap();
-    let kind = EventKind::Message { text: "a line that a node has said".to_owned() };
-    let body = serde_json::to_string(&[("pay/charge", &kind), ("pay/charge", &kind)]).unwrap();
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let plain = plain(&schema).await;
+    let insert = plain.client.prepare("insert into plain values ($1, $2, $3)").await.unwrap();
     let (mut ours, mut raw, mut raw_row) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..7i64 {
-        let run = created(store, &format!("steps-{round}")).await;
+    for round in 0..7 {
+        let run = created(&store, &format!("steps-{round}")).await;
         let begun = Instant::now();
         for n in 0..STEPS {
             store.append(batch(run, 2 * n)).await.unwrap();
         }
         ours.push(begun.elapsed().as_secs_f64() / STEPS as f64);
-        client.execute(&header, &[&round, &"{}".repeat(100)]).await.unwrap();
+        plain.begin(round).await;
         let begun = Instant::now();
-        for n in 0..i64::try_from(STEPS).unwrap() {
-            let place = round * 1_000_000 + n;
-            assert_eq!(client.execute(&both, &[&round, &(2 * n), &place, &body]).await.unwrap(), 1);
+        for n in 0..STEPS {
+            plain.write(round, n).await;
         }
         raw.push(begun.elapsed().as_secs_f64() / STEPS as f64);
         let begun = Instant::now();
         for n in 0..STEPS {
-            client.execute(&insert, &[&round, &i64::try_from(n).unwrap(), &body]).await.unwrap();
+            plain.client.execute(&insert, &[&(round as i64), &(n as i64), &plain.body]).await.unwrap();
         }
         raw_row.push(begun.elapsed().as_secs_f64() / STEPS as f64);
     }
@@ -112,13 +175,17 @@ async fn step(store: &PostgresStore, schema: &str) {
         let ratio = of(ours.iter().zip(&raw).map(|(ours, raw)| ours / raw).collect()).1;
         format!("{:.0} µs / {:.0} µs = {ratio:.2}", of(ours.clone()).1 * 1e6, of(raw).1 * 1e6)
     };
-    row("a durable step, over one commit of the same rows", figure(raw), "≤ 1.2");
-    row("the same, over one commit of a single row of the same size", figure(raw_row), "–");
+    let named = commit.named();
+    row(&format!("a durable step, over one commit of the same rows{named}"), figure(raw), "≤ 1.2");
+    row(&format!("the same, over one commit of a single row of the same size{named}"), figure(raw_row), "–");
 }
 
-/// Appends a second of one run, and of 64 at once.
-async fn at_once(store: &PostgresStore) {
-    let rate = async |runs: u64, steps: u64, name: &str| {
+/// Steps a second of one run, and of 64 at once; and as a program would write the same rows that has a connection for each.
+async fn at_once(commit: Commit) {
+    let schema = fresh_schema();
+    let store = builder(&schema).max_connections(32).connect().await.unwrap();
+    let store = &store;
+    let ours = async |runs: u64, steps: u64, name: &str| {
         let mut keys = Vec::new();
         for run in 0..runs {
             keys.push(created(store, &format!("{name}-{run}")).await);
@@ -132,39 +199,73 @@ async fn at_once(store: &PostgresStore) {
         .await;
         (runs * steps) as f64 / begun.elapsed().as_secs_f64()
     };
-    let (mut ratios, mut alone) = (Vec::new(), Vec::new());
+    let plain = plain(&schema).await;
+    let clients = join_all((0..64).map(|_| plain.beside())).await;
+    let raw = async |runs: u64, steps: u64, round: u64| {
+        let from = round * 1000;
+        for run in from..from + runs {
+            plain.begin(run).await;
+        }
+        let begun = Instant::now();
+        join_all((from..).zip(&clients).take(runs as usize).map(|(run, client)| async move {
+            for n in 0..steps {
+                client.write(run, n).await;
+            }
+        }))
+        .await;
+        (runs * steps) as f64 / begun.elapsed().as_secs_f64()
+    };
+    let (mut ratios, mut alone, mut raws, mut many) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..5 {
-        let one = rate(1, 300, &format!("one-{round}")).await;
-        ratios.push(rate(64, 60, &format!("many-{round}")).await / one);
+        let one = ours(1, 300, &format!("one-{round}")).await;
+        let all = ours(64, 60, &format!("many-{round}")).await;
+        let raw_one = raw(1, 300, 2 * round).await;
+        let raw_all = raw(64, 60, 2 * round + 1).await;
+        ratios.push(all / one);
         alone.push(one);
+        raws.push(raw_all / raw_one);
+        many.push(all / raw_all);
     }
-    row("64 runs at once, over the rate of one", format!("{:.1} × {:.0}/s", of(ratios).1, of(alone).1), "≥ 10");
+    let named = commit.named();
+    row(
+        &format!("64 runs at once, over the rate of one{named}"),
+        format!("{:.1} × {:.0}/s", of(ratios).1, of(alone).1),
+        "≥ 10",
+    );
+    row(&format!("the same of 64 connections of tokio-postgres, over one{named}"), format!("{:.1}", of(raws).1), "–");
+    row(&format!("64 runs at once, over 64 connections of tokio-postgres{named}"), format!("{:.2}", of(many).1), "–");
 }
 
-/// A claim that finds nothing, with few and with 100,000 runs that wait.
-async fn claims(store: &PostgresStore, schema: &str) {
-    let owner = store.join(vec!["pay".to_owned()]).await.unwrap();
-    let claim = async || {
-        let mut figures = Vec::new();
-        for _ in 0..200 {
-            let begun = Instant::now();
-            store.claim(nothing(owner)).await.unwrap();
-            figures.push(begun.elapsed().as_secs_f64() * 1e6);
-        }
-        of(figures).1
-    };
-    let client = client(schema).await;
-    client.batch_execute("delete from runs").await.unwrap();
-    let few = claim().await;
+/// A claim that finds nothing, in turn with no run and with 100,000 that wait.
+async fn claims() {
+    let (none, many) = (fresh_schema(), fresh_schema());
+    let stores = (builder(&none).connect().await.unwrap(), builder(&many).connect().await.unwrap());
     let waiting = "insert into runs (id, workflow, status, created, updated, owner, ready, nudged, graph, tags, records, header)
         select 'waits-' || n, 'pay', 'waiting', 1, 1, null, case when n % 2 = 0 then 9000000000000000 end, false, 1, '{}', 0, '{}'
         from generate_series(1, 100000) as n";
-    client.batch_execute(waiting).await.unwrap();
-    client.batch_execute("analyze runs").await.unwrap();
-    let many = claim().await;
+    client(&many).await.batch_execute(waiting).await.unwrap();
+    for schema in [&none, &many] {
+        let client = client(schema).await;
+        for statement in ["vacuum analyze runs", "vacuum analyze owners", "checkpoint"] {
+            client.batch_execute(statement).await.unwrap();
+        }
+    }
+    let workflows = || vec!["pay".to_owned()];
+    let owners = (stores.0.join(workflows()).await.unwrap(), stores.1.join(workflows()).await.unwrap());
+    let claim = async |store: &PostgresStore, owner: Owner| {
+        let begun = Instant::now();
+        store.claim(nothing(owner)).await.unwrap();
+        begun.elapsed().as_secs_f64() * 1e6
+    };
+    let (mut with_none, mut with_many) = (Vec::new(), Vec::new());
+    for _ in 0..500 {
+        with_none.push(claim(&stores.0, owners.0).await);
+        with_many.push(claim(&stores.1, owners.1).await);
+    }
+    let (none, many) = (of(with_none).1, of(with_many).1);
     row(
         "a claim with 100,000 runs that wait, over one with none",
-        format!("{many:.0} µs / {few:.0} µs = {:.2}", many / few),
+        format!("{many:.0} µs / {none:.0} µs = {:.2}", many / none),
         "≤ 1.1",
     );
 }
@@ -367,21 +468,38 @@ async fn takeover() {
     engine.shutdown().await;
 }
 
+/// All of it, or what is named: `cargo bench .. -- at_once claims`.
 #[tokio::main]
 async fn main() {
-    // Only this one: `cargo bench .. -- pools`.
-    if std::env::args().any(|argument| argument == "pools") {
-        return pools().await;
-    }
+    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let is_wanted = |name: &str| named.is_empty() || named.iter().any(|wanted| wanted == name);
     println!("| work | figure | goal |\n| --- | --- | --- |");
-    idle().await;
-    let schema = fresh_schema();
-    let store = builder(&schema).max_connections(32).connect().await.unwrap();
-    step(&store, &schema).await;
-    at_once(&store).await;
-    engine_run().await;
-    workers().await;
-    pools().await;
-    takeover().await;
-    claims(&store, &schema).await;
+    if is_wanted("idle") {
+        idle().await;
+    }
+    for commit in [Commit::OfMachine, Commit::OfDisk] {
+        commit.set().await;
+        if is_wanted("step") {
+            step(commit).await;
+        }
+        if is_wanted("at_once") {
+            at_once(commit).await;
+        }
+    }
+    Commit::OfMachine.set().await;
+    if is_wanted("engine_run") {
+        engine_run().await;
+    }
+    if is_wanted("workers") {
+        workers().await;
+    }
+    if is_wanted("pools") {
+        pools().await;
+    }
+    if is_wanted("takeover") {
+        takeover().await;
+    }
+    if is_wanted("claims") {
+        claims().await;
+    }
 }
