@@ -7,7 +7,8 @@ use std::thread::available_parallelism;
 
 use futures::FutureExt;
 use graphweft::{Engine, ExecuteError, Fault, NodeResult, NodeTask};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::drive::SLOW;
@@ -20,13 +21,16 @@ pub(crate) struct Pools {
     names: BTreeSet<String>,
     /// Held from before the begin of an attempt to its end.
     permits: Arc<Semaphore>,
+    /// Held by those that say already that they begin, and wait for one of the permits: the server's answer takes as long as a short attempt.
+    ahead: Arc<Semaphore>,
 }
 
 impl Pools {
     /// `most`: how many attempts are under way at once; by default, one for each core.
     pub(crate) fn new(names: BTreeSet<String>, most: Option<NonZeroUsize>) -> Self {
         let most = most.or_else(|| available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        Pools { names, permits: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))) }
+        let permits = || Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        Pools { names, permits: permits(), ahead: permits() }
     }
 
     /// The names of their services.
@@ -54,11 +58,19 @@ impl Pools {
         }
         let stops = CancellationToken::new();
         // Before it is said that it begins: until then another worker may have it.
-        let permit = stops.run_until_cancelled(Arc::clone(&self.permits).acquire_owned());
-        let permit = permit.map(|permit| permit.and_then(Result::ok));
-        let Some(_permit) = beside(invocation, &stops, permit).await? else { return Ok(cancelled()) };
+        let first = if task.at_most_once { &self.permits } else { &self.ahead };
+        let Some(mut permit) = permit_of(first, &stops, invocation).await? else { return Ok(cancelled()) };
         // A worker that was stalled must not begin with what was given to another one.
-        let has_begun_before = invocation.begin_once(SLOW).await?;
+        let asked = Instant::now();
+        let mut has_begun_before = invocation.begin_once(SLOW).await?;
+        if !task.at_most_once {
+            let Some(begins) = permit_of(&self.permits, &stops, invocation).await? else { return Ok(cancelled()) };
+            permit = begins;
+            if asked.elapsed() > SLOW {
+                has_begun_before = invocation.begin_once(SLOW).await?;
+            }
+        }
+        let _permit = permit;
         if has_begun_before && task.at_most_once {
             return Ok(reply(&NodeResult::of_fault(Fault::Interrupted)));
         }
@@ -70,6 +82,17 @@ impl Pools {
             Some(Err(error)) => reply(&NodeResult::of_fault(Fault::Context { message: error.to_string() })),
         })
     }
+}
+
+/// A permit, or `None` if the invocation is cancelled before.
+async fn permit_of(
+    permits: &Arc<Semaphore>,
+    stops: &CancellationToken,
+    invocation: &mut Invocation,
+) -> Result<Option<OwnedSemaphorePermit>, Stop> {
+    let permit = stops.run_until_cancelled(Arc::clone(permits).acquire_owned());
+    let permit = permit.map(|permit| permit.and_then(Result::ok));
+    beside(invocation, stops, permit).await
 }
 
 /// Waits for something, and for what the server says meanwhile: if that is that the invocation is cancelled, what is waited for ends by
