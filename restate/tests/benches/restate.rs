@@ -17,7 +17,7 @@ use graphweft_restate_tests::workflows::{frames, long};
 const ROUNDS: usize = 5;
 
 /// The items of a run, the milliseconds that each takes, and how many a worker executes at once.
-const FRAMES: (u64, u64, u32) = (480, 50, 8);
+const FRAMES: (u64, u64, u32) = (960, 50, 8);
 
 const STEPS: u64 = 500;
 
