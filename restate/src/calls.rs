@@ -157,8 +157,21 @@ impl Calls {
         }
     }
 
-    /// Does what the engine has asked for.
-    pub(crate) fn ask(&mut self, asked: Asked, object: &mut Object, invocation: &mut Invocation) -> Result<(), Stop> {
+    /// Does what the engine has asked for, and all that it has asked for since.
+    pub(crate) fn ask_all(
+        &mut self,
+        asked: Asked,
+        object: &mut Object,
+        invocation: &mut Invocation,
+    ) -> Result<(), Stop> {
+        self.ask(asked, object, invocation)?;
+        while let Ok(asked) = self.asked.try_recv() {
+            self.ask(asked, object, invocation)?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, asked: Asked, object: &mut Object, invocation: &mut Invocation) -> Result<(), Stop> {
         match asked {
             Asked::Task(task, waiter) => {
                 // The engine has resumed the run while it was here.

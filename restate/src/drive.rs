@@ -84,6 +84,8 @@ struct Drive<'d> {
     message: Handle,
     /// Whether a message has come to the mailbox.
     has_mail: bool,
+    /// How often the server had said something when the calls were looked at last.
+    seen: u64,
     messages: VecDeque<(Message, Source)>,
     /// The message that is being processed.
     processing: Option<(Message, Source)>,
@@ -202,6 +204,7 @@ pub(crate) async fn drive(
         queue: VecDeque::new(),
         message,
         has_mail: false,
+        seen: 0,
         messages,
         processing: None,
         slow: SLOW,
@@ -342,7 +345,7 @@ impl Drive<'_> {
                     self.record_next()?;
                 }
                 asked = self.calls.next() => match asked {
-                    Some(asked) => self.calls.ask(asked, &mut self.object, self.invocation)?,
+                    Some(asked) => self.calls.ask_all(asked, &mut self.object, self.invocation)?,
                     None => self.calls.note_longer(&mut self.object, self.invocation)?,
                 },
                 done = async { Some(self.work.as_mut()?.await) }, if self.work.is_some() => {
@@ -446,17 +449,25 @@ impl Drive<'_> {
         recording.chain([self.message]).chain(self.timer).chain(self.calls.handles()).collect()
     }
 
-    /// Takes what the server has said since.
+    /// Takes what the server has said since. Each call is looked at once for all that was read, however many there are.
     fn take_what_has_come(&mut self) -> Result<(), Stop> {
         loop {
-            match self.invocation.look(&self.handles()) {
-                Ok(true) => {}
-                Ok(false) => return Ok(()),
+            let recording = self.recording.iter().map(|recording| recording.mark);
+            let awaited: Vec<Handle> = recording.chain([self.message]).collect();
+            let is_there = match self.invocation.look(&awaited) {
+                Ok(is_there) => is_there,
                 Err(Stop::Cancelled) => {
                     self.receive(Message::Cancel, Source::Server)?;
                     continue;
                 }
                 Err(stop) => return Err(stop),
+            };
+            if !is_there {
+                if self.seen < self.invocation.reads() {
+                    self.seen = self.invocation.reads();
+                    self.calls.take_what_has_come(&mut self.object, self.invocation)?;
+                }
+                return Ok(());
             }
             if let Some(recording) = self.recording.take() {
                 match self.invocation.take(recording.mark)? {
@@ -469,7 +480,6 @@ impl Drive<'_> {
                     None => self.recording = Some(recording),
                 }
             }
-            self.calls.take_what_has_come(&mut self.object, self.invocation)?;
             if let Some(Value::Success(message)) = self.invocation.take(self.message)? {
                 self.message = self.invocation.signal(&mailbox(self.driver.mailbox))?;
                 self.has_mail = true;

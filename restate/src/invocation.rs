@@ -57,6 +57,7 @@ pub(crate) struct Invocation {
     nothing: Option<Handle>,
     /// Whether the last mark was made by this attempt, since it was not there.
     has_marked: bool,
+    reads: u64,
 }
 
 /// How a handler treats the journal of its earlier attempts.
@@ -110,12 +111,20 @@ impl Invocation {
             replay,
             nothing: None,
             has_marked: false,
+            reads: 0,
         })
     }
 
     /// Waits for the server to say something.
     pub(crate) async fn read(&mut self) -> Result<(), Stop> {
-        read(&mut self.vm, &mut self.body).await.map(drop)
+        read(&mut self.vm, &mut self.body).await?;
+        self.reads += 1;
+        Ok(())
+    }
+
+    /// How often the server has said something.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), Stop> {
@@ -126,7 +135,7 @@ impl Invocation {
         Ok(())
     }
 
-    /// Whether one of these is there, of what was read.
+    /// Whether one of these is there, of what was read. If not, all that was read [can be taken](Self::take).
     pub(crate) fn look(&mut self, handles: &[Handle]) -> Result<bool, Stop> {
         loop {
             let all = handles.iter().map(|handle| UnresolvedFuture::Single(*handle)).collect();
