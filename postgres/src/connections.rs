@@ -38,8 +38,8 @@ pub(crate) struct Connections {
     /// Of transactions in which the program executes statements, as any connection of it: they do not find the tables of the schema.
     /// Beside the pool, which is needed while they are open.
     pub(crate) transactions: Pool,
-    /// Of the statements that search, by what the program asks for: each is planned by what it looks for. Those of the pool find rows by
-    /// keys, and are planned once for each connection, which takes longer than most of them.
+    /// Of statements that list runs by what the program looks for, each of which the server plans by that. Those of the pool find rows by
+    /// keys, and are planned once for each connection: to plan one takes longer than to execute it.
     pub(crate) searches: Pool,
     /// Beside the pool: an owner is alive as long as its connection is.
     pub(crate) connect: Connect,
@@ -69,7 +69,7 @@ impl Connections {
     where
         F: Future<Output = Result<T, Trouble>>,
     {
-        self.with_one_of(&self.pool, work).await
+        self.with_one_of(&self.pool, Trouble::is_unreachable, work).await
     }
 
     /// The same with a connection for a transaction of the program.
@@ -77,15 +77,7 @@ impl Connections {
     where
         F: Future<Output = Result<T, Trouble>>,
     {
-        self.with_one_of(&self.transactions, work).await
-    }
-
-    async fn with_one_of<T, F>(&self, pool: &Pool, work: impl Fn(Object) -> F) -> Result<T, StoreError>
-    where
-        F: Future<Output = Result<T, Trouble>>,
-    {
-        let work = &work;
-        self.persistently(|| async move { work(pool.get().await?).await }).await
+        self.with_one_of(&self.transactions, Trouble::is_unreachable, work).await
     }
 
     /// Calls this, and again, some times, if the server could not be reached: then nothing has happened.
@@ -101,7 +93,7 @@ impl Connections {
     where
         F: Future<Output = Result<T, Trouble>>,
     {
-        self.idempotent_with_one_of(&self.pool, work).await
+        self.with_one_of(&self.pool, Trouble::is_unreachable_or_lost, work).await
     }
 
     /// The same for a statement that searches.
@@ -109,19 +101,23 @@ impl Connections {
     where
         F: Future<Output = Result<T, Trouble>>,
     {
-        self.idempotent_with_one_of(&self.searches, work).await
+        self.with_one_of(&self.searches, Trouble::is_unreachable_or_lost, work).await
     }
 
-    async fn idempotent_with_one_of<T, F>(&self, pool: &Pool, work: impl Fn(Object) -> F) -> Result<T, StoreError>
+    async fn with_one_of<T, F>(
+        &self,
+        pool: &Pool,
+        is_again: fn(&Trouble) -> bool,
+        work: impl Fn(Object) -> F,
+    ) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Trouble>>,
     {
         let work = &work;
-        let is_again = |trouble: &Trouble| trouble.is_unreachable() || trouble.is_lost();
         self.again_if(is_again, || async move { work(pool.get().await?).await }).await
     }
 
-    async fn again_if<T, F>(&self, is_again: impl Fn(&Trouble) -> bool, work: impl Fn() -> F) -> Result<T, StoreError>
+    async fn again_if<T, F>(&self, is_again: fn(&Trouble) -> bool, work: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, Trouble>>,
     {

@@ -45,9 +45,9 @@ impl Trouble {
         }
     }
 
-    /// Whether the connection was lost while the server worked: it may have done what it was sent.
-    pub(crate) fn is_lost(&self) -> bool {
-        matches!(self, Trouble::Database(error) if is_lost(error))
+    /// The same, or the connection was lost while the server worked: it may have done what it was sent.
+    pub(crate) fn is_unreachable_or_lost(&self) -> bool {
+        self.is_unreachable() || matches!(self, Trouble::Database(error) if is_lost(error))
     }
 
     /// Whether the server may have done what it was sent: nothing says that it is undone.
@@ -183,7 +183,7 @@ pub(crate) fn is_undone_by(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// Whether an error is that the connection is lost.
+/// Whether it is the error of a connection that was lost.
 fn is_lost(error: &tokio_postgres::Error) -> bool {
     match error.as_db_error() {
         Some(error) => matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),

@@ -157,7 +157,7 @@ impl Calls {
         }
     }
 
-    /// Does what the engine has asked for, and all that it has asked for since.
+    /// Does this, and all else that the engine has asked for.
     pub(crate) fn ask_all(
         &mut self,
         asked: Asked,

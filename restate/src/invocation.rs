@@ -57,6 +57,7 @@ pub(crate) struct Invocation {
     nothing: Option<Handle>,
     /// Whether the last mark was made by this attempt, since it was not there.
     has_marked: bool,
+    /// How often the server has said something.
     reads: u64,
 }
 

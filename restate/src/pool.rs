@@ -21,7 +21,7 @@ pub(crate) struct Pools {
     names: BTreeSet<String>,
     /// Held from before the begin of an attempt to its end.
     permits: Arc<Semaphore>,
-    /// Held by those that say already that they begin, and wait for one of the permits: the server's answer takes as long as a short attempt.
+    /// Held by attempts that have no permit yet and say already that they begin, so that the server's answer is there when they have one.
     ahead: Arc<Semaphore>,
 }
 
@@ -57,23 +57,25 @@ impl Pools {
             return Ok(Err((404, format!("this worker does not execute nodes of pool `{}`", task.pool))));
         }
         let stops = CancellationToken::new();
-        // Before it is said that it begins: until then another worker may have it.
-        let first = if task.at_most_once { &self.permits } else { &self.ahead };
-        let Some(mut permit) = permit_of(first, &stops, invocation).await? else { return Ok(cancelled()) };
-        // A worker that was stalled must not begin with what was given to another one.
-        let asked = Instant::now();
-        let mut has_begun_before = invocation.begin_once(SLOW).await?;
-        if !task.at_most_once {
-            let Some(begins) = permit_of(&self.permits, &stops, invocation).await? else { return Ok(cancelled()) };
-            permit = begins;
-            if asked.elapsed() > SLOW {
-                has_begun_before = invocation.begin_once(SLOW).await?;
+        // It is said that an attempt begins, since a worker that was stalled must not begin with what was given to another one. One that is made
+        // once says so when it does begin: if its worker dies behind that, it is interrupted.
+        let _permit = if task.at_most_once {
+            let Some(permit) = permit_of(&self.permits, &stops, invocation).await? else { return Ok(cancelled()) };
+            if invocation.begin_once(SLOW).await? {
+                return Ok(reply(&NodeResult::of_fault(Fault::Interrupted)));
             }
-        }
-        let _permit = permit;
-        if has_begun_before && task.at_most_once {
-            return Ok(reply(&NodeResult::of_fault(Fault::Interrupted)));
-        }
+            permit
+        } else {
+            let Some(ahead) = permit_of(&self.ahead, &stops, invocation).await? else { return Ok(cancelled()) };
+            let asked = Instant::now();
+            invocation.begin_once(SLOW).await?;
+            let Some(permit) = permit_of(&self.permits, &stops, invocation).await? else { return Ok(cancelled()) };
+            drop(ahead);
+            if asked.elapsed() > SLOW {
+                invocation.begin_once(SLOW).await?;
+            }
+            permit
+        };
         let execution = engine.execute(task).cancelled_by(stops.clone().cancelled_owned());
         let executed = beside(invocation, &stops, execution.into_future().map(Some)).await?;
         Ok(match executed {

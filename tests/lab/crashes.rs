@@ -251,7 +251,7 @@ async fn a_month_passes_at_once() {
         n
     }
     workflow! { slept(u64) -> u64 { START => sleep; } }
-    let lab = Lab::of::<slept>().repeatable::<sleep>();
+    let lab = Lab::of::<slept>().repeatable::<sleep>().patience(Duration::from_secs(10));
     assert_eq!(lab.run(7).await.output(), &7);
     lab.crash_at_every_commit(7).await;
 }

@@ -12,11 +12,11 @@ use graphweft::{Executor, Fault, NodeResult, NodeTask, ProgressSender};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
-use super::listener::{DONE, LOOK, Listener, read_done, read_progress};
+use super::listener::{DONE, LOOK, Listener, read_progress, read_task_done};
 use super::tasks::{self, Found, MOST_BYTES, NewTask, Taken, What};
 use crate::connections::Connections;
 
-/// How often it is noted at most which results the runs have.
+/// The least time from one statement that notes which results the runs have to the next.
 const NOTES: Duration = Duration::from_millis(100);
 
 /// Has attempts at nodes of pools executed by the [workers](crate::PostgresWorker) of a database, from
@@ -62,8 +62,8 @@ struct Waiting {
     cancelled: HashSet<Key>,
     /// Those whose results the runs have, which is not in the table yet.
     taken: Vec<Taken>,
-    /// Whether there is one of them that was not to be noted yet. Another one, whose run has not recorded its result, is noted later.
-    is_taken_now: bool,
+    /// Whether there are new ones among them. The others were tried already: their runs had not recorded the results.
+    has_new_taken: bool,
     /// Whether a task looks after them.
     is_looked_after: bool,
 }
@@ -231,7 +231,7 @@ impl Inner {
     async fn note_taken(&self) -> Result<(), StoreError> {
         let taken = {
             let mut waiting = self.waiting();
-            waiting.is_taken_now = false;
+            waiting.has_new_taken = false;
             std::mem::take(&mut waiting.taken)
         };
         if taken.is_empty() {
@@ -265,7 +265,7 @@ impl Inner {
     }
 
     fn hear(&self, payload: &str) {
-        if let Some(key) = read_done(payload) {
+        if let Some(key) = read_task_done(payload) {
             let mut waiting = self.waiting();
             if waiting.tasks.contains_key(&key) {
                 waiting.done.insert(key);
@@ -373,7 +373,7 @@ async fn look_after(mut looks: Looks) {
                 (waiting.is_looked_after, looks.is_over) = (false, true);
                 return;
             }
-            waiting.is_taken_now
+            waiting.has_new_taken
         };
         tokio::select! {
             () = listener.heard() => looked_at_all = None,
@@ -412,7 +412,7 @@ impl Executor for PostgresExecutor {
             // From here on the run does not leave the memory before it has recorded the result.
             let mut waiting = inner.waiting();
             waiting.taken.push(Taken { run, task: id, records });
-            waiting.is_taken_now = true;
+            waiting.has_new_taken = true;
             drop(waiting);
             Ok(result)
         }

@@ -28,17 +28,17 @@ pub(super) const FREE: &str = "free";
 /// A task is cancelled.
 pub(super) const CANCELLED: &str = "cancelled";
 
-/// A task has a result, whichever it is.
+/// Some task has a result.
 pub(super) const DONE: &str = "done";
 
-/// This task has a result.
-pub(super) fn done(run: &str, task: &str) -> String {
+/// The notification that this task has a result.
+pub(super) fn task_done(run: &str, task: &str) -> String {
     let text = json!([run, task]).to_string();
     if text.len() <= MOST { text } else { DONE.to_owned() }
 }
 
 /// The run and the task of such a notification.
-pub(super) fn read_done(payload: &str) -> Option<(String, String)> {
+pub(super) fn read_task_done(payload: &str) -> Option<(String, String)> {
     payload.starts_with('[').then(|| serde_json::from_str(payload).ok()).flatten()
 }
 

@@ -5,7 +5,7 @@ use graphweft::store::Owner;
 use graphweft::{Fault, NodeResult, NodeTask};
 use tokio_postgres::Row;
 
-use super::listener::{CANCELLED, DONE, FREE, done};
+use super::listener::{CANCELLED, DONE, FREE, task_done};
 use crate::numbers::to_integer;
 use crate::trouble::{Trouble, chain};
 
@@ -182,8 +182,8 @@ pub(super) async fn cancel(client: &Object, (runs, tasks): (&[String], &[String]
     Ok(())
 }
 
-/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over. However many are free, it reads those that it
-/// gives, of each pool.
+/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over. Of each pool it reads no more than it may
+/// give, however many are free.
 pub(super) async fn claim(
     client: &Object,
     worker: Owner,
@@ -248,7 +248,7 @@ pub(super) async fn finish(
         )
         .await?;
     let body = serde_json::to_string(result)?;
-    client.query(&finish, &[&run, &task, &to_integer(worker.get()), &body, &done(run, task)]).await?;
+    client.query(&finish, &[&run, &task, &to_integer(worker.get()), &body, &task_done(run, task)]).await?;
     Ok(())
 }
 

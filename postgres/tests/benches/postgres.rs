@@ -63,6 +63,16 @@ async fn created(store: &PostgresStore, id: &str) -> RunKey {
     store.header(id).await.unwrap().unwrap().key
 }
 
+/// Changes settings of the server.
+async fn alter(settings: &[&str]) {
+    let client = client("public").await;
+    for setting in settings {
+        client.batch_execute(&format!("alter system set {setting}")).await.unwrap();
+    }
+    client.batch_execute("select pg_reload_conf()").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+}
+
 /// How long a commit takes at least.
 #[derive(Clone, Copy)]
 enum Commit {
@@ -81,16 +91,11 @@ impl Commit {
     }
 
     async fn set(self) {
-        let client = client("public").await;
         let micros = match self {
             Commit::OfMachine => 0,
             Commit::OfDisk => 3000,
         };
-        for setting in [format!("commit_delay = {micros}"), "commit_siblings = 0".to_owned()] {
-            client.batch_execute(&format!("alter system set {setting}")).await.unwrap();
-        }
-        client.batch_execute("select pg_reload_conf()").await.unwrap();
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        alter(&["commit_siblings = 0", &format!("commit_delay = {micros}")]).await;
     }
 }
 
@@ -102,19 +107,19 @@ struct Plain {
     body: String,
 }
 
-/// With tables made for it.
-async fn plain(schema: &str) -> Plain {
-    let tables = "create table plain (run bigint, seq bigint, body text, primary key (run, seq));
+impl Plain {
+    /// Makes the tables.
+    async fn in_new_tables(schema: &str) -> Self {
+        let tables = "create table plain (run bigint, seq bigint, body text, primary key (run, seq));
          create table plain_runs (key bigint primary key, records bigint not null, header text not null);
          create table plain_journal (
              run bigint not null, seq bigint not null, records integer not null, place bigint not null unique, time bigint not null,
              checksum bigint not null, body text not null, primary key (run, seq)
          )";
-    client(schema).await.batch_execute(tables).await.unwrap();
-    Plain::of(schema).await
-}
+        client(schema).await.batch_execute(tables).await.unwrap();
+        Plain::of(schema).await
+    }
 
-impl Plain {
     async fn of(schema: &str) -> Self {
         let client = client(schema).await;
         let both = "with changed as (
@@ -149,7 +154,7 @@ async fn step(commit: Commit) {
     const STEPS: u64 = 300;
     let schema = fresh_schema();
     let store = builder(&schema).connect().await.unwrap();
-    let plain = plain(&schema).await;
+    let plain = Plain::in_new_tables(&schema).await;
     let insert = plain.client.prepare("insert into plain values ($1, $2, $3)").await.unwrap();
     let (mut ours, mut raw, mut raw_row) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..7 {
@@ -199,7 +204,7 @@ async fn at_once(commit: Commit) {
         .await;
         (runs * steps) as f64 / begun.elapsed().as_secs_f64()
     };
-    let plain = plain(&schema).await;
+    let plain = Plain::in_new_tables(&schema).await;
     let clients = join_all((0..64).map(|_| plain.beside())).await;
     let raw = async |runs: u64, steps: u64, round: u64| {
         let from = round * 1000;
@@ -283,22 +288,16 @@ async fn idle() {
     engine.recover().await.unwrap();
     // What it does when it begins is over.
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let client = client(&schema).await;
     let log = std::env::var("GRAPHWEFT_POSTGRES_LOG").expect("`with_server.sh` sets it");
     let count = || {
         let log = std::fs::read_to_string(&log).expect("the log of the server");
         log.lines().filter(|line| line.contains("LOG:  execute ") || line.contains("LOG:  statement: ")).count()
     };
-    let logs = async |which: &str| {
-        client.batch_execute(&format!("alter system set log_statement = '{which}'")).await.unwrap();
-        client.batch_execute("select pg_reload_conf()").await.unwrap();
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    };
-    logs("all").await;
+    alter(&["log_statement = 'all'"]).await;
     let before = count();
     tokio::time::sleep(TIME).await;
     let sent = count() - before;
-    logs("none").await;
+    alter(&["log_statement = 'none'"]).await;
     row(
         "statements a second of an idle engine",
         format!("{sent} in {} s = {:.2}", TIME.as_secs(), sent as f64 / TIME.as_secs_f64()),

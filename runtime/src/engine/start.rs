@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -23,7 +23,6 @@ use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
 use crate::meter;
 use crate::node::Payload;
-use crate::shared::LATE;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Owner, Record, StartedBy, Tags};
 use crate::table::{BoxValue, Definition};
@@ -381,22 +380,13 @@ impl<T> Start<T> {
         let new = checked.new_run(Some(owner).filter(|_| checked.begins.is_none()), limit);
         let Checked { definition, input, recorded, id, state, begins, .. } = checked;
         let undriven = Undriven::by(&engine);
-        let asks = Instant::now();
-        let mut created = engine.0.create(new).await;
-        if let Ok(Created::New(header)) = &created {
-            meter::run_started(&definition.name);
-            if asks.elapsed() >= LATE {
-                // Another engine may have taken it over since.
-                let now = engine.0.store.header(&header.id).await;
-                let is_elsewhere = now.map(|now| now.filter(|now| now.records != header.records));
-                if let Some(elsewhere) = is_elsewhere.transpose() {
-                    created = elsewhere.map(Created::Existing);
-                }
-            }
-        }
+        let created = engine.0.create(new).await;
         // From here the run is driven without another `.await`.
         undriven.done();
         let created = created?;
+        if let Created::New(_) = created {
+            meter::run_started(&definition.name);
+        }
         match created {
             Created::New(header) if begins.is_some() => {
                 engine.keep();

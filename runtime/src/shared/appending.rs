@@ -177,23 +177,9 @@ impl Journal {
         let record = Record { path: path.to_owned(), kind: EventKind::AnswerAccepted };
         self.push_following(&mut self.inner(), vec![record]);
     }
-}
 
-/// After which time an answer of the store may be of a time when this process was believed dead, less than any store waits for that: the process
-/// may have been stopped between the question and the answer, and the run taken over meanwhile.
-pub(crate) const LATE: Duration = Duration::from_secs(1);
-
-/// What a batch is committed with.
-struct Commit {
-    store: Arc<dyn Store>,
-    /// That in which a step has written.
-    transaction: Option<OpenTransaction>,
-    succession: Option<Succession>,
-}
-
-impl Journal {
-    /// Why the run is not driven here any more, if another process has taken it over behind this batch, or that is not known.
-    async fn was_taken_over_behind(&self, store: &dyn Store, batch: &Append) -> Option<Halt> {
+    /// Why the run is not driven here any more: another process has taken it over behind this batch, or the store does not say.
+    async fn taken_over_behind(&self, store: &dyn Store, batch: &Append) -> Option<Halt> {
         let behind = batch.at + batch.records.len() as u64;
         let is_of_other =
             |stored: &Stored| matches!(stored.record.kind, EventKind::RunResumed { owner } if owner != self.owner.0);
@@ -202,6 +188,18 @@ impl Journal {
             Err(error) => Some(Halt::Store(error)),
         }
     }
+}
+
+/// A reply to an append that took this long is late: the process may have been stopped meanwhile, and its run taken over by another one. It is less
+/// than any store waits before it takes an owner for dead. A run that is created needs no such look: no node of it begins before an append.
+pub(super) const LATE: Duration = Duration::from_secs(1);
+
+/// What a batch is committed with.
+struct Commit {
+    store: Arc<dyn Store>,
+    /// That in which a step has written.
+    transaction: Option<OpenTransaction>,
+    succession: Option<Succession>,
 }
 
 /// Appends a batch. If another process has appended records first, the batch goes behind those.
@@ -231,7 +229,7 @@ async fn append(
         match result {
             Ok(Committed::Done(over)) => {
                 if begins.elapsed() >= LATE
-                    && let Some(halt) = journal.was_taken_over_behind(&*store, &batch).await
+                    && let Some(halt) = journal.taken_over_behind(&*store, &batch).await
                 {
                     return journal.halt(halt);
                 }

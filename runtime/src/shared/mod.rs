@@ -35,7 +35,6 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::ReusableBoxFuture;
 
-pub(crate) use appending::LATE;
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
 pub(crate) use journal::{Journal, Progress, Snapshots};

@@ -168,8 +168,8 @@ pub trait Store: Send + Sync + 'static {
     /// Whether an owner is alive: it has joined and not left, and the store has not detected that it is dead. Changes
     /// nothing.
     ///
-    /// An owner whose process still runs is not taken for dead within a second of its last call. An engine that gets a
-    /// reply later than that looks whether its run was taken over meanwhile, before it executes anything.
+    /// A store waits for more than a second after the last call of an owner before it takes one for dead whose process
+    /// still exists: an engine that gets a reply within a second relies on having its runs.
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Whether an owner that is alive has joined with this workflow. Changes nothing.

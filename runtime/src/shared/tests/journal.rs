@@ -11,7 +11,8 @@ use tokio::sync::Semaphore;
 use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::shared::{Journal, LATE, Over};
+use crate::shared::appending::LATE;
+use crate::shared::{Journal, Over};
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
     LogStore, MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
