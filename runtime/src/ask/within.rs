@@ -121,7 +121,7 @@ impl<'c, T> Ask<'c, T> {
     ///
     /// #[node]
     /// async fn review(text: String, ctx: &Context) -> String {
-    ///     match ctx.ask::<bool>("approve", "Ship it?").within(Duration::from_millis(20)).await {
+    ///     match ctx.ask::<bool>("approve", "Ship it?").within(Duration::from_secs(1)).await {
     ///         Ok(true) => text,
     ///         Ok(false) => "nothing".to_owned(),
     ///         Err(elapsed) => format!("no text: {elapsed}"),
@@ -136,8 +136,9 @@ impl<'c, T> Ask<'c, T> {
     /// let engine = Engine::builder().build()?;
     /// let run = engine.start::<publish>("a poem".into()).await?;
     /// assert!(matches!(run.outcome().await?, Outcome::Waiting(_)));
-    /// # tokio::time::sleep(Duration::from_millis(60)).await;
-    /// assert_eq!(run.result().await?, "no text: nothing came within 20ms");
+    /// # let mut events = run.events();
+    /// # while events.next().await.is_some() {}
+    /// assert_eq!(run.result().await?, "no text: nothing came within 1s");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
@@ -188,7 +189,8 @@ impl<'c, T> Wait<'c, T> {
     /// early.signal(PAID, 60).await?;
     /// assert_eq!(early.result().await?, "60 were paid");
     /// let late = engine.start::<payment>(()).await?;
-    /// # tokio::time::sleep(Duration::from_millis(60)).await;
+    /// # let mut events = late.events();
+    /// # while events.next().await.is_some() {}
     /// assert_eq!(late.result().await?, "nothing came within 20ms");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
