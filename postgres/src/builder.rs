@@ -12,9 +12,9 @@ use graphweft::store::StoreError;
 use tokio::sync::watch;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
-use tokio_postgres::{AsyncMessage, Config, NoTls, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Socket};
 
-use crate::connections::{Connect, Connections, Facts, path};
+use crate::connections::{Connect, Connections, Facts, set_up};
 use crate::schema::migrate;
 use crate::store::PostgresStore;
 use crate::trouble::{Trouble, chain};
@@ -133,16 +133,16 @@ impl PostgresStoreBuilder {
         let no_pool = |error| StoreError::Other { message: format!("no pool of connections could be made: {error}") };
         // Whatever a transaction of the program has set ends with it.
         let transactions = pool(RecyclingMethod::Clean).build().map_err(no_pool)?;
-        let set_up = |settings: String| {
+        let pool_with = |settings: String| {
             let set = Hook::async_fn(move |client, _| {
                 let settings = settings.clone();
                 async move { client.batch_execute(&settings).await.map_err(HookError::Backend) }.boxed()
             });
             pool(RecyclingMethod::Fast).post_create(set).build().map_err(no_pool)
         };
-        let finds_tables = path(&schema);
-        let searches = set_up(finds_tables.clone())?;
-        let pool = set_up(format!("{finds_tables}; set plan_cache_mode = force_generic_plan; set jit = off"))?;
+        let settings = set_up(&schema);
+        let searches = pool_with(settings.clone())?;
+        let pool = pool_with(format!("{settings}; set plan_cache_mode = force_generic_plan; set jit = off"))?;
         let connect: Connect = Arc::new(move |hears| {
             let (config, tls) = (config.clone(), tls.clone());
             async move {
@@ -176,6 +176,7 @@ impl PostgresStoreBuilder {
             let looked = tokio::time::timeout(2 * patience, connections.refuse_shared_sessions()).await;
             looked.map_err(|_| Trouble::Silent(2 * patience))??;
             let mut client = connections.pool.get().await?;
+            refuse_other_encodings(&client).await?;
             migrate(&mut client, &schema).await
         };
         // What tokio says to a program whose runtime has no I/O.
@@ -185,6 +186,17 @@ impl PostgresStoreBuilder {
         })?;
         connections.facts = made.map_err(|trouble: Trouble| trouble.for_caller(&server))?;
         Ok(PostgresStore::over(connections))
+    }
+}
+
+/// Values are any text, which a database with another encoding does not take.
+async fn refuse_other_encodings(client: &Client) -> Result<(), Trouble> {
+    let encoding: String = client.query_one("show server_encoding", &[]).await?.try_get(0)?;
+    match &*encoding {
+        "UTF8" => Ok(()),
+        other => Err(Trouble::Unusable(format!(
+            "its encoding is {other}, which has not all characters; make a database with `create database .. encoding 'UTF8' template template0`"
+        ))),
     }
 }
 

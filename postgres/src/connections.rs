@@ -9,7 +9,7 @@ use std::time::Duration;
 use deadpool_postgres::{Object, Pool};
 use futures::future::BoxFuture;
 use graphweft::store::StoreError;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::schema::quoted;
@@ -24,6 +24,14 @@ const AGAIN: [Duration; 6] = [
     Duration::from_millis(1200),
     Duration::from_millis(2000),
 ];
+
+/// How long a transaction of the store may have nothing to do. A process that is stopped, or whose machine is gone, has the rows of its
+/// runs meanwhile, and nothing takes them over before.
+pub(crate) const IDLE: &str = "idle_in_transaction_session_timeout = '3s'";
+
+/// By which the server notices that a machine is gone, as the store does by its own. Their defaults are hours.
+pub(crate) const KEEPALIVES: [(&str, u32); 3] =
+    [("tcp_keepalives_idle", 10), ("tcp_keepalives_interval", 3), ("tcp_keepalives_count", 3)];
 
 /// Hears the payload of each notification.
 pub(crate) type Hears = Arc<dyn Fn(&str) + Send + Sync>;
@@ -141,16 +149,22 @@ impl Connections {
         Trouble::Unusable(message.to_owned()).for_caller(&self.server)
     }
 
-    /// A connection for one owner alone.
-    pub(crate) async fn alone(&self) -> Result<Client, Trouble> {
+    /// A connection for one owner alone, and what resolves when it ends.
+    pub(crate) async fn alone(&self) -> Result<(Client, oneshot::Receiver<()>), Trouble> {
         let changes = self.changes.clone();
-        self.listening(Arc::new(move |_| changes.send_replace(()))).await
+        let (ends, ended) = oneshot::channel::<()>();
+        let hears = move |_: &str| {
+            // It is dropped with the connection.
+            let _ends = &ends;
+            changes.send_replace(());
+        };
+        Ok((self.listening(Arc::new(hears)).await?, ended))
     }
 
     /// The same, with another listener.
     pub(crate) async fn listening(&self, hears: Hears) -> Result<Client, Trouble> {
         let client = (self.connect)(hears).await?;
-        client.batch_execute(&path(&self.schema)).await?;
+        client.batch_execute(&set_up(&self.schema)).await?;
         Ok(client)
     }
 
@@ -197,6 +211,12 @@ async fn backend(client: &Client, before: &str) -> Result<Option<String>, Troubl
 /// The statement after which a connection finds the tables of the schema.
 pub(crate) fn path(schema: &str) -> String {
     format!("set search_path to {}", quoted(schema))
+}
+
+/// What every connection of the store begins with.
+pub(crate) fn set_up(schema: &str) -> String {
+    let keepalives = KEEPALIVES.map(|(name, value)| format!("; set {name} = {value}")).concat();
+    format!("{}; set {IDLE}{keepalives}", path(schema))
 }
 
 impl fmt::Debug for Connections {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use deadpool_postgres::Object;
 use graphweft::store::{Owner, StoreError};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_postgres::Client;
 
@@ -29,8 +30,8 @@ const LEASE: Duration = Duration::from_secs(4);
 /// How often the connection of an owner is looked at, which needs no statement.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What statements about the owners that are not alive begin with.
-pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(owners))";
+/// What statements about the owners that are not alive begin with, by `$1`, which is none of them.
+pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(owners) and id <> $1)";
 
 /// How many renewals fewer than an owner knows of its row may have: a claim may return late, and a replica that takes the place of its server
 /// may lack the last ones.
@@ -66,32 +67,42 @@ struct Renewed(Arc<Mutex<Times>>);
 #[derive(Debug)]
 struct Times {
     renewed: Instant,
-    /// When it has made another connection, in the place of one that was lost.
+    /// Whether it has its connection.
+    is_connected: bool,
+    /// When it has made another one, in the place of one that was lost.
     reconnected: Option<Instant>,
     row: OwnRow,
 }
 
 impl Renewed {
-    /// The lease was renewed, in this row. Returns whether that is its own.
+    /// The lease was renewed, in this row, by a statement before which the row was known so. Returns whether that is its own.
     #[must_use]
-    fn is_in(&self, found: Option<OwnRow>) -> bool {
+    fn is_in(&self, found: Option<OwnRow>, known: OwnRow) -> bool {
         let mut times = self.lock();
         times.renewed = Instant::now();
-        let known = times.row;
         let Some(found) = found.filter(|found| found.mark == known.mark && found.renewals + LATE >= known.renewals)
         else {
             return false;
         };
-        times.row.renewals = known.renewals.max(found.renewals);
+        times.row.renewals = times.row.renewals.max(found.renewals);
         true
+    }
+
+    fn row(&self) -> OwnRow {
+        self.lock().row
     }
 
     fn is_fresh(&self) -> bool {
         self.lock().renewed.elapsed() < RENEW
     }
 
+    fn lost_connection(&self) {
+        self.lock().is_connected = false;
+    }
+
     fn reconnected(&self) {
-        self.lock().reconnected = Some(Instant::now());
+        let mut times = self.lock();
+        (times.is_connected, times.reconnected) = (true, Some(Instant::now()));
     }
 
     fn lock(&self) -> MutexGuard<'_, Times> {
@@ -115,7 +126,12 @@ impl Owners {
             })
             .await?;
         let session = connections.persistently(|| Session::begin(connections, id)).await?;
-        let renewed = Renewed(Arc::new(Mutex::new(Times { renewed: Instant::now(), reconnected: None, row })));
+        let renewed = Renewed(Arc::new(Mutex::new(Times {
+            renewed: Instant::now(),
+            is_connected: true,
+            reconnected: None,
+            row,
+        })));
         let keeps = tokio::spawn(keep(connections.clone(), id, session, renewed.clone()));
         let owner = Owner::new(from_integer(id));
         self.lock().insert(owner, Kept { keeps: keeps.abort_handle(), renewed, runtime: Handle::current() });
@@ -126,17 +142,23 @@ impl Owners {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether an owner has just lost its connection and made another one. Others may not have done so yet, after an outage of the server,
+    /// Whether an owner has had its connection for some time. If it has just lost it, or made another one, others may have lost theirs too,
     /// and are not dead for that.
-    pub(crate) fn has_reconnected(&self, owner: Owner) -> bool {
-        let all = self.lock();
-        let reconnected = all.get(&owner).and_then(|kept| kept.renewed.lock().reconnected);
-        reconnected.is_some_and(|at| at.elapsed() < LEASE)
+    pub(crate) fn is_settled(&self, owner: Owner) -> bool {
+        self.lock().get(&owner).is_none_or(|kept| {
+            let times = kept.renewed.lock();
+            times.is_connected && times.reconnected.is_none_or(|at| at.elapsed() >= LEASE)
+        })
     }
 
-    /// A claim has renewed the lease, in this row. Returns whether that is the owner's own.
-    pub(crate) fn is_renewed(&self, owner: Owner, row: Option<OwnRow>) -> bool {
-        self.lock().get(&owner).is_none_or(|kept| kept.renewed.is_in(row))
+    /// What is known of the row of an owner of this process.
+    pub(crate) fn known(&self, owner: Owner) -> Option<OwnRow> {
+        self.lock().get(&owner).map(|kept| kept.renewed.row())
+    }
+
+    /// A claim has renewed the lease, in this row, before which the row was known so. Returns whether that is the owner's own.
+    pub(crate) fn is_renewed(&self, owner: Owner, row: Option<OwnRow>, known: Option<OwnRow>) -> bool {
+        self.lock().get(&owner).zip(known).is_none_or(|(kept, known)| kept.renewed.is_in(row, known))
     }
 
     /// Ends with the runs of the owner released, also if the result is dropped.
@@ -180,6 +202,8 @@ impl Drop for All {
 /// The connection of an owner.
 struct Session {
     client: Client,
+    /// Resolves when the connection ends.
+    ended: oneshot::Receiver<()>,
     /// Whether it holds the lock. If not, the connection that the owner had before does, which the server has not noticed the
     /// end of.
     is_locked: bool,
@@ -189,7 +213,8 @@ struct Session {
 
 impl Session {
     async fn begin(connections: &Connections, id: i64) -> Result<Self, Trouble> {
-        let mut session = Session { client: connections.alone().await?, is_locked: false, row: None };
+        let (client, ended) = connections.alone().await?;
+        let mut session = Session { client, ended, is_locked: false, row: None };
         // An owner that has left stays until no claim or start of it can be under way any more, and one that was stopped until it is not expected
         // any more.
         let forget = "delete from owners where expires < now() - interval '30 days' and not exists (
@@ -221,16 +246,23 @@ impl Session {
 /// have been none.
 async fn keep(connections: Connections, id: i64, session: Session, renewed: Renewed) {
     let mut session = Some(session);
+    let mut has_just_ended = false;
     loop {
-        tokio::time::sleep(LOOK).await;
+        match &mut session {
+            // At once: without a connection it is alive no longer than its last renewal says.
+            _ if std::mem::take(&mut has_just_ended) => {}
+            Some(session) => drop(tokio::time::timeout(LOOK, &mut session.ended).await),
+            None => tokio::time::sleep(LOOK).await,
+        }
         let mut is_own = true;
+        let known = renewed.row();
         let kept = match &mut session {
             Some(session) if session.client.is_closed() => Err(None),
             Some(session) if session.is_locked && renewed.is_fresh() => Ok(()),
-            Some(session) => session.renew(id).await.map(|row| is_own = renewed.is_in(row)).map_err(Some),
+            Some(session) => session.renew(id).await.map(|row| is_own = renewed.is_in(row, known)).map_err(Some),
             None => match again(&connections, id).await {
                 Ok((begun, facts)) => {
-                    is_own = renewed.is_in(begun.row) && facts == connections.facts;
+                    is_own = renewed.is_in(begun.row, known) && facts == connections.facts;
                     session = Some(begun);
                     renewed.reconnected();
                     Ok(())
@@ -246,6 +278,8 @@ async fn keep(connections: Connections, id: i64, session: Session, renewed: Rene
         if let Err(error) = kept
             && session.take().is_some()
         {
+            has_just_ended = true;
+            renewed.lost_connection();
             let error = error.map(|trouble| tracing::field::display(trouble.for_caller(&connections.server)));
             tracing::warn!(error, "an engine has lost its connection to PostgreSQL, and makes another one");
         }

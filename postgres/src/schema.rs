@@ -27,7 +27,7 @@ use crate::trouble::Trouble;
 ///
 /// A row of `node_tasks` is an attempt at a node of a pool. It is free, has a worker, which is an owner, or has a result. `taken`: the
 /// engine that drives the run has read the result, and has added records since; it is kept for some time after that, in case that those
-/// were others. A run that is suspended is made ready by a result that is not taken. `announced`: to which owner it was, and it
+/// were others. `done`: when it had the result, and from then on when that was taken. A run that is suspended is made ready by a result that is not taken. `announced`: to which owner it was, and it
 /// is again to another one, and as long as the result is new: one that was recorded by an engine which died then is never taken.
 ///
 /// An owner is an engine, or a worker of pools: it holds an advisory lock, by which its end is noticed at once, and renews `expires`, by which it is
@@ -178,6 +178,8 @@ const STEPS: &[&str] = &["
 
     create function tell_pools(what text) returns void language sql volatile as
         'select pg_notify(''graphweft_pools_'' || owner_locks(), what)';
+", "
+    alter table meta add column system bigint;
 "];
 
 /// The format of the databases that this version writes.
@@ -249,16 +251,27 @@ async fn format(client: &Client) -> Result<Option<i32>, Trouble> {
     Ok(client.query_opt("select format from meta", &[]).await?.map(|row| row.get(0)))
 }
 
+/// How many places of transactions a schema that has come to another server leaves out, since those behind its last record may have been
+/// given away where it was.
+const AHEAD: i64 = 1 << 32;
+
 /// The facts of a schema that has the present format. Has the next transaction behind all places before: those of a database that was restored in
-/// another server are of that which it comes from.
+/// another server are of that which it comes from, as `system` says.
 pub(crate) async fn facts(client: &mut Client) -> Result<Facts, Trouble> {
     let step = client.transaction().await?;
     step.execute("select pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?;
-    let behind = "update meta set xids = xids + ahead from (
-            select (greatest((select max(place) from journal), deleted_place) >> 16) + 1
-                - (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + xids) as ahead from meta
-        ) as places where ahead > 0";
-    step.execute(behind, &[]).await?;
+    let behind = format!(
+        "update meta set system = own.id, xids = xids + ahead + case when system <> own.id then {AHEAD} else 0 end
+         from (
+             select (greatest((select max(place) from journal), deleted_place) >> 16) + 1
+                 - (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + xids) as behind from meta
+         ) as places, greatest(behind, 0) as ahead, (
+             select case when has_function_privilege('pg_control_system()', 'execute')
+                 then (select system_identifier from pg_control_system()) end as id
+         ) as own
+         where system is distinct from own.id or ahead > 0"
+    );
+    step.execute(&behind, &[]).await?;
     let row = step.query_one("select owner_locks(), xids from meta", &[]).await?;
     let facts = Facts { locks: row.try_get(0)?, xids: row.try_get(1)? };
     step.commit().await?;

@@ -167,11 +167,18 @@ impl Store for PostgresStore {
         reserve.boxed()
     }
 
-    fn claim(&self, mut claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
-        claim.orphans &= !self.owners.has_reconnected(claim.owner);
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         let claimed = async move {
-            let (claimed, row) = self.connections.with(|client| claim::claim(client, &claim)).await?;
-            match self.owners.is_renewed(claim.owner, row) {
+            // While it is under way, others may renew the lease many times.
+            let known = self.owners.known(claim.owner);
+            let claims = |client| {
+                // Looked at again each time that it is tried.
+                let mut claim = claim.clone();
+                claim.orphans &= self.owners.is_settled(claim.owner);
+                async move { claim::claim(client, &claim).await }
+            };
+            let (claimed, row) = self.connections.with(claims).await?;
+            match self.owners.is_renewed(claim.owner, row, known) {
                 true => Ok(claimed),
                 false => Err(self.connections.was_restored()),
             }

@@ -18,7 +18,7 @@ use graphweft::store::{
 use graphweft::{Context, Run, Start, StartError, Step};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::connections::{Connections, Facts};
+use crate::connections::{Connections, Facts, IDLE, KEEPALIVES};
 use crate::runs;
 use crate::store::PostgresStore;
 use crate::trouble::{Trouble, is_undone_by};
@@ -278,7 +278,8 @@ const MARK: &str = "graphweft.step";
 
 impl Transaction {
     async fn begin(connections: Connections) -> Result<Self, StoreError> {
-        let begin = format!("begin isolation level read committed; set local {MARK} = 'open'");
+        let begin = KEEPALIVES.map(|(name, value)| format!("; set local {name} = {value}")).concat();
+        let begin = format!("begin isolation level read committed; set local {MARK} = 'open'{begin}");
         let client = connections.with_own(|client| {
             let begin = &begin;
             async move {
@@ -413,7 +414,14 @@ enum Uncommitted {
 
 /// Adds the records, and commits. A conflict leaves all as it is.
 async fn append(client: &OpenClient, facts: Facts, batch: &Append) -> Result<CommitOutcome, Uncommitted> {
-    let appended = runs::append_within((&**client).into(), facts, batch).await.map_err(Uncommitted::Undone)?;
+    // From here it has the row of its run, which others wait for. Until now the body may have taken its time.
+    let (limited, appended) = futures::future::join(
+        client.batch_execute(&format!("set local {IDLE}")),
+        runs::append_within((&**client).into(), facts, batch),
+    )
+    .await;
+    limited.map_err(|error| Uncommitted::Undone(error.into()))?;
+    let appended = appended.map_err(Uncommitted::Undone)?;
     if appended != Appended::Done {
         return Ok(CommitOutcome::Conflict);
     }

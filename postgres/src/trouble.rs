@@ -77,10 +77,12 @@ impl Trouble {
                 return StoreError::Unreachable { server, message };
             }
             Trouble::Unusable(message) => return StoreError::Unusable { server, message },
-            Trouble::Pool(PoolError::Timeout(TimeoutType::Wait)) => format!(
-                "no connection to {server} became free in time; allow more of them with `.max_connections(..)`, or look for \
-                 what keeps the server busy"
-            ),
+            Trouble::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
+                let message = "no connection to it became free in time; allow more of them with `.max_connections(..)`, or look for \
+                               what keeps the server busy"
+                    .to_owned();
+                return StoreError::Unreachable { server, message };
+            }
             Trouble::Pool(PoolError::Timeout(_)) => {
                 let message = "no connection to it could be made in time".to_owned();
                 return StoreError::Unreachable { server, message };
@@ -93,6 +95,11 @@ impl Trouble {
                 };
             }
             Trouble::Pool(error) => format!("no connection to {server} could be made: {error}"),
+            Trouble::Database(error) if is_lost(&error) => {
+                let message =
+                    format!("the connection was lost, and what was sent may have been done: {}", chain(&error));
+                return StoreError::Unreachable { server, message };
+            }
             Trouble::Database(error) => format!("{server}: {}", chain(&error)),
         };
         StoreError::Other { message }

@@ -24,7 +24,7 @@ use crate::object::{Object, call_key};
 /// A task that has no result for so long may take longer: its run may leave the memory.
 const LONGER: Duration = Duration::from_secs(1);
 
-/// With how many open calls a run leaves the memory at most: when it is resumed it attaches to all of them.
+/// With how many open calls a run leaves the memory at most as soon as others do: when it is resumed it attaches to all of them.
 const FEW: usize = 64;
 
 /// What is said of an invocation that the server does not know.
@@ -138,7 +138,7 @@ impl Calls {
         self.calls.values().any(|call| call.names.is_some())
     }
 
-    /// Whether the run may leave the memory, as far as they are concerned.
+    /// Whether the run may leave the memory as soon as others, as far as they are concerned.
     pub(crate) fn are_few(&self) -> bool {
         self.calls.len() <= FEW
     }

@@ -383,7 +383,7 @@ impl<W: Workflow> RunHandle<W> {
     }
 
     /// A new run of the same workflow that starts with the events of this one before a number, and continues from there; with `None`,
-    /// with all that came before its end. See [`Engine::fork`](graphweft::Engine::fork). This run stays as it is. What it has under way begins anew in the new one, in pools too: an `at_most_once` attempt that was under way ends by [`Fault::Interrupted`](graphweft::Fault::Interrupted) there. The same fork with the same id gives the same run, however often it is made. Returns when it
+    /// with all that came before its end. See [`Engine::fork`](graphweft::Engine::fork). This run stays as it is. What it has under way begins anew in the new one, in pools too: an `at_most_once` attempt that was under way ends by [`Fault::Interrupted`](graphweft::Fault::Interrupted) there. The same fork with the same id gives the same run, however often it is made; one that has not ended, and whose invocation was killed in Restate, continues. Returns when it
     /// is recorded.
     ///
     /// ```no_run
@@ -416,7 +416,12 @@ impl<W: Workflow> RunHandle<W> {
         let of = json!(ForkOf { from: self.id.clone(), before: before.into() });
         let run = RunHandle { servers: self.servers.clone(), id: id.into(), workflow: PhantomData };
         match run.look(Some(&of)).await? {
-            Look::There(progress) => return run.compare(&progress).map(|()| run),
+            Look::There(progress) => {
+                run.compare(&progress)?;
+                if progress.status.is_over() {
+                    return Ok(run);
+                }
+            }
             Look::Refused(_) => run.forget().await?,
             Look::Nothing => {}
         }

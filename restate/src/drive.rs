@@ -50,6 +50,9 @@ const NAP: Duration = Duration::from_millis(20);
 /// How long a run that waits and has not left the memory stays there at least before it is asked again.
 const ASKS_AGAIN: Duration = Duration::from_secs(1);
 
+/// How long a run stays in memory at least that waits with many calls: when it is resumed it attaches to all of them.
+const STAYS_WITH_MANY: Duration = Duration::from_secs(30);
+
 /// What an invocation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -573,9 +576,11 @@ impl Drive<'_> {
         }
         let waits = self.status().is_some_and(RunStatus::is_suspended);
         // A result of an executor of the program reaches the run in the memory of this process alone.
-        let may_leave =
-            waits && if self.settings.calls_pools { self.calls.are_few() } else { !self.object.is_elsewhere() };
-        self.leave_at = Instant::now().checked_add(self.settings.resident).filter(|_| may_leave);
+        let may_leave = waits && (self.settings.calls_pools || !self.object.is_elsewhere());
+        let resident = self.settings.resident;
+        // It leaves in the end however many there are: they may wait for its place in the server.
+        let stays = if self.calls.are_few() { resident } else { resident.max(STAYS_WITH_MANY) };
+        self.leave_at = Instant::now().checked_add(stays).filter(|_| may_leave);
         self.stays_until = None;
         self.record_next()
     }

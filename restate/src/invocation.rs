@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use restate_sdk_shared_core::{
     AttachInvocationTarget, AwaitResponse, AwaitingOnPolicy, CoreVM, ImplicitCancellationOption, JournalReplay,
-    NonEmptyValue, NotificationHandle, PayloadOptions, RetryPolicy, RunExitResult, Target, TerminalFailure,
+    NonEmptyValue, NotificationHandle, PayloadOptions, RetryPolicy, RunExitResult, State, Target, TerminalFailure,
     UnresolvedFuture, VM, VMOptions, Value,
 };
 use serde_json::Value as Json;
@@ -19,11 +19,22 @@ use crate::start_message::FirstMessage;
 
 pub(crate) type Handle = NotificationHandle;
 
+/// What an invocation says at its end, in the protocol of the server: the type of the message, and that it is empty.
+const END: [u8; 8] = [0, 3, 0, 0, 0, 0, 0, 0];
+
+/// The name of what an attempt says before it begins.
+const BEGIN: &str = "begin";
+
+/// With what the state machine says that the journal has another command than the handler.
+const MISMATCH: u16 = 570;
+
 /// Why an invocation goes no further in this process.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The server resumes it when something has come.
     Suspended,
+    /// An attempt before this one has given its result, and the server knows now that it has ended.
+    Ended,
     /// The connection is gone, or another attempt has to be made: why.
     Broken(String),
     /// The invocation was cancelled in Restate.
@@ -55,8 +66,8 @@ pub(crate) struct Invocation {
     replay: Replay,
     /// Something that never comes.
     nothing: Option<Handle>,
-    /// Whether the last mark was made by this attempt, since it was not there.
-    has_marked: bool,
+    /// What an earlier attempt has said, and the server has not recorded as done: see [`pass_begins`](Self::pass_begins).
+    begins: Option<Handle>,
     /// How often the server has said something.
     reads: u64,
 }
@@ -111,7 +122,7 @@ impl Invocation {
             state: first.state(),
             replay,
             nothing: None,
-            has_marked: false,
+            begins: None,
             reads: 0,
         })
     }
@@ -151,7 +162,6 @@ impl Invocation {
             match response {
                 AwaitResponse::AnyCompleted => return Ok(true),
                 AwaitResponse::ExecuteRun(handle) => {
-                    self.has_marked = true;
                     let done = RunExitResult::Success(Bytes::new());
                     self.vm.propose_run_completion(handle, done, RetryPolicy::Infinite)?;
                 }
@@ -255,25 +265,43 @@ impl Invocation {
         Ok(self.vm.sys_run("append".to_owned())?.handle)
     }
 
-    /// Says that something begins that may have begun in an attempt before this one, and resolves when the server has recorded that:
-    /// whether an earlier one had said so.
+    /// Passes what earlier attempts have [said](Self::says_begin) of their begin: whether one of them had begun. Nothing else may be said or
+    /// asked before. Waits for nothing, so one that has not begun has not by this.
+    pub(crate) fn pass_begins(&mut self) -> Result<bool, Stop> {
+        let mut has_begun = false;
+        while self.vm.state() == State::Replaying {
+            match self.vm.sys_run(BEGIN.to_owned()) {
+                Ok(run) if run.replayed => has_begun = true,
+                // It is this attempt's, if it begins.
+                Ok(run) => self.begins = Some(run.handle),
+                // A server records the result and the end one after the other, and may have died between them.
+                Err(error) if error.code() == MISMATCH => {
+                    drop(self.vm.take_output());
+                    drop(self.out.send(Bytes::from_static(&END)));
+                    return Err(Stop::Ended);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(has_begun)
+    }
+
+    /// Says that something begins, and resolves when the server has recorded that. Earlier attempts were [passed](Self::pass_begins).
     ///
     /// Each attempt makes a mark of its own behind those of the ones before: the server takes none of an attempt that it has given up.
     /// An answer that took longer than `slow` is no sign of that, since this process may have been stopped meanwhile.
-    pub(crate) async fn begin_once(&mut self, mut slow: Duration) -> Result<bool, Stop> {
-        let mut has_begun = false;
+    pub(crate) async fn says_begin(&mut self, mut slow: Duration) -> Result<(), Stop> {
         loop {
-            self.has_marked = false;
             let since = Instant::now();
-            let begins = self.vm.sys_run("begin".to_owned())?.handle;
+            let begins = match self.begins.take() {
+                Some(begins) => begins,
+                None => self.vm.sys_run(BEGIN.to_owned())?.handle,
+            };
             self.wait(begins).await?;
-            if !self.has_marked {
-                has_begun = true;
-            } else if since.elapsed() <= slow {
-                return Ok(has_begun);
-            } else {
-                slow *= 2;
+            if since.elapsed() <= slow {
+                return Ok(());
             }
+            slow *= 2;
         }
     }
 

@@ -52,31 +52,63 @@ const ATTEMPTS: u64 = i32::MAX as u64;
 
 pub(crate) fn manifest<'w>(workflows: impl Iterator<Item = &'w str>, pools: impl Iterator<Item = String>) -> Json {
     // `null`: a handler of a service without a key.
-    let long = |name: &str, ty: Option<&str>, idempotency: u64| {
+    let handler = |name: &str, ty: Option<&str>, idempotency: u64| {
         json!({
             "name": name, "ty": ty,
-            // A suspension is the decision of the run: the server does not ask for one while a record is on its way.
-            "inactivityTimeout": TEN_YEARS, "abortTimeout": TEN_YEARS,
             // What has happened is in the state of the object.
             "journalRetention": 0, "idempotencyRetention": idempotency,
+            // One that has its object for itself and is paused would keep it from all others.
             "retryPolicyInitialInterval": 50, "retryPolicyMaxInterval": 5000, "retryPolicyExponentiationFactor": 2.0,
             "retryPolicyMaxAttempts": ATTEMPTS, "retryPolicyOnMaxAttempts": "PAUSE",
         })
     };
+    let long = |name: &str, ty: Option<&str>, idempotency: u64| {
+        let mut long = handler(name, ty, idempotency);
+        // A suspension is the decision of the run: the server does not ask for one while a record is on its way.
+        (long["inactivityTimeout"], long["abortTimeout"]) = (TEN_YEARS.into(), TEN_YEARS.into());
+        long
+    };
     let drives = |name: &str, idempotency: u64| long(name, Some("EXCLUSIVE"), idempotency);
     let pool = |name: String| json!({ "name": name, "ty": "SERVICE", "handlers": [long(EXECUTE, None, RESULTS)] });
     // They read little of the state, which may be large, and are asked often.
-    let short = |name: &str, ty: &str| json!({ "name": name, "ty": ty, "enableLazyState": true, "journalRetention": 0, "idempotencyRetention": MINUTE });
-    let shared = |name: &str| short(name, "SHARED");
+    let short = |name: &str, ty: &str, idempotency: u64| {
+        let mut short = handler(name, Some(ty), idempotency);
+        short["enableLazyState"] = true.into();
+        short
+    };
+    let reads = |name: &str| short(name, "SHARED", MINUTE);
+    // A client may send the same again that was away for a while.
+    let sends = |name: &str| short(name, "SHARED", DAY);
     let object = |workflow: &str| {
         json!({ "name": service(workflow), "ty": "VIRTUAL_OBJECT", "handlers": [
             // A run that was forgotten may be started anew, and the object knows it before that. A retry has a key for each end.
-            drives("run", 0), drives("fork", 0), drives("retry", DAY), short("forget", "EXCLUSIVE"),
-            shared("answer"), shared("signal"), shared("cancel"), shared("status"), shared("events"), shared(EXPORT),
+            drives("run", 0), drives("fork", 0), drives("retry", DAY), short("forget", "EXCLUSIVE", MINUTE),
+            sends("answer"), sends("signal"), sends("cancel"), reads("status"), reads("events"), reads(EXPORT),
         ] })
     };
     json!({
         "protocolMode": "BIDI_STREAM", "minProtocolVersion": PROTOCOL.0, "maxProtocolVersion": PROTOCOL.1,
         "services": workflows.map(object).chain(pools.map(pool)).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DAY, manifest};
+
+    #[test]
+    fn all_handlers_are_tried_for_ever_and_a_message_is_known_for_a_day() {
+        let manifest = manifest(["pay"].into_iter(), ["gpu".to_owned()].into_iter());
+        let services = manifest["services"].as_array().unwrap();
+        let handlers = services.iter().flat_map(|service| service["handlers"].as_array().unwrap());
+        let mut names = Vec::new();
+        for handler in handlers {
+            let name = handler["name"].as_str().unwrap();
+            assert!(handler["retryPolicyMaxAttempts"].as_u64() > Some(1_000_000_000), "{name}");
+            let is_known_for = handler["idempotencyRetention"].as_u64().unwrap();
+            assert!(is_known_for >= DAY || !["answer", "signal", "cancel"].contains(&name), "{name}");
+            names.push(name);
+        }
+        assert_eq!(names.len(), 11, "{names:?}");
+    }
 }

@@ -49,10 +49,17 @@ impl Pools {
 
     /// Executes one attempt, in one of perhaps several invocations of the same task that follow one another.
     pub(crate) async fn execute(&self, engine: &Engine, invocation: &mut Invocation) -> Result<Reply, Stop> {
+        let has_begun = invocation.pass_begins()?;
         let task: NodeTask = match serde_json::from_slice(&invocation.input) {
             Ok(task) => task,
+            // A status of 400 or 404 says that it has not begun.
+            Err(error) if has_begun => return Err(Stop::Broken(format!("the task cannot be read any more: {error}"))),
             Err(error) => return Ok(Err((400, format!("this is no task of a pool: {error}")))),
         };
+        if has_begun && task.at_most_once {
+            // The worker before this one has died in it.
+            return Ok(reply(&NodeResult::of_fault(Fault::Interrupted)));
+        }
         if !self.names.contains(&task.pool) {
             return Ok(Err((404, format!("this worker does not execute nodes of pool `{}`", task.pool))));
         }
@@ -61,18 +68,16 @@ impl Pools {
         // once says so when it does begin: if its worker dies behind that, it is interrupted.
         let _permit = if task.at_most_once {
             let Some(permit) = permit_of(&self.permits, &stops, invocation).await? else { return Ok(cancelled()) };
-            if invocation.begin_once(SLOW).await? {
-                return Ok(reply(&NodeResult::of_fault(Fault::Interrupted)));
-            }
+            invocation.says_begin(SLOW).await?;
             permit
         } else {
             let Some(ahead) = permit_of(&self.ahead, &stops, invocation).await? else { return Ok(cancelled()) };
             let asked = Instant::now();
-            invocation.begin_once(SLOW).await?;
+            invocation.says_begin(SLOW).await?;
             let Some(permit) = permit_of(&self.permits, &stops, invocation).await? else { return Ok(cancelled()) };
             drop(ahead);
             if asked.elapsed() > SLOW {
-                invocation.begin_once(SLOW).await?;
+                invocation.says_begin(SLOW).await?;
             }
             permit
         };
@@ -106,13 +111,14 @@ async fn beside<T>(
 ) -> Result<Option<T>, Stop> {
     let mut waits = std::pin::pin!(waits);
     loop {
+        // It may have been said to an attempt before this one.
+        if invocation.is_cancelled_now()? {
+            stops.cancel();
+        }
         tokio::select! {
             biased;
             value = &mut waits => return Ok(value),
             read = invocation.read() => read?,
-        }
-        if invocation.is_cancelled_now()? {
-            stops.cancel();
         }
     }
 }

@@ -13,8 +13,8 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use graphweft::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, MemoryStore,
-    NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, StartedOver, Store,
-    StoreError, Stored,
+    NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, RunStatus,
+    StartedOver, Store, StoreError, Stored,
 };
 use graphweft::{EventKind, Json};
 use serde_json::json;
@@ -24,7 +24,7 @@ use uuid::Uuid;
 use crate::admin::{Admin, quoted};
 use crate::client::path_of;
 use crate::error::ClientError;
-use crate::handlers::OfEnd;
+use crate::handlers::{ForkOf, OfEnd, StatusOf};
 use crate::http_client::{Request, Servers};
 use crate::manifest::{EXPORT, workflow};
 use crate::message::Message;
@@ -80,9 +80,23 @@ struct Known {
     key: RunKey,
     /// The id of the run here.
     id: String,
+    /// When it was created, which distinguishes it from others that have its id before and after.
+    created: SystemTime,
     records: u64,
     /// Its last batch, and its header, as they were then.
     seen: (String, Option<String>),
+}
+
+impl Known {
+    /// Whether the object has another run by now: this one was forgotten, and its id started anew. `header`: that of the object.
+    fn is_replaced(&self, header: Option<&str>) -> bool {
+        match header {
+            // If it cannot be read, nothing of the object can.
+            Some(header) => serde_json::from_str(header).is_ok_and(|header: RunHeader| header.created != self.created),
+            // It comes behind the first batch, and is removed with all else.
+            None => self.seen.1.is_some(),
+        }
+    }
 }
 
 impl RestateStore {
@@ -99,7 +113,7 @@ impl RestateStore {
             objects: Mutex::default(),
             changes: watch::Sender::new(()),
         });
-        inner.look().await?;
+        inner.look().await?.into_values().next().map_or(Ok(()), Err)?;
         tokio::spawn(look_after(Arc::downgrade(&inner)));
         Ok(RestateStore(inner))
     }
@@ -139,8 +153,8 @@ fn unreadable(run: &str, message: impl fmt::Display) -> StoreError {
 }
 
 impl Inner {
-    /// Reads what has changed.
-    async fn look(&self) -> Result<(), StoreError> {
+    /// Reads what has changed. Gives the runs that cannot be read, and why; the others are shown all the same.
+    async fn look(&self) -> Result<HashMap<Address, StoreError>, StoreError> {
         let mut objects = self.objects.lock().await;
         let sql = format!(
             "select service_name, service_key, max(case when key like '{}%' then key end) as last, \
@@ -151,7 +165,7 @@ impl Inner {
             object::HEADER
         );
         let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
-        let (mut found, mut has_changed, mut unread) = (HashSet::new(), false, Ok(()));
+        let (mut found, mut has_changed, mut unread) = (HashSet::new(), false, HashMap::new());
         for row in rows {
             let text = |column: &str| row[column].as_str().map(str::to_owned);
             let (Some(service), Some(id), Some(last)) = (text("service_name"), text("service_key"), text("last"))
@@ -164,25 +178,44 @@ impl Inner {
                 continue;
             }
             has_changed = true;
-            // The others are shown all the same.
+            if objects.known.get(&address).is_some_and(|known| known.is_replaced(seen.1.as_deref())) {
+                self.remove(&mut objects, &address).await?;
+            }
             if let Err(error) = self.read_object(&mut objects, &address, seen).await {
-                unread = Err(error);
+                tracing::warn!(%error, "a run on Restate is not shown as it is");
+                unread.insert(address, error);
             }
         }
         let gone: Vec<Address> = objects.known.keys().filter(|known| !found.contains(*known)).cloned().collect();
         for address in gone {
-            if let Some(known) = objects.known.remove(&address) {
-                has_changed = true;
-                objects.addresses.remove(&known.key);
-                let now = SystemTime::now();
-                self.runs.delete(Delete::new(vec![known.key], now)).await?;
-            }
+            has_changed = true;
+            self.remove(&mut objects, &address).await?;
         }
         drop(objects);
         if has_changed {
             self.changes.send_replace(());
         }
-        unread
+        Ok(unread)
+    }
+
+    /// Reads what has changed; an error if this run cannot be read, whatever is with others.
+    async fn look_for(&self, address: &Address) -> Result<(), StoreError> {
+        self.look().await?.remove(address).map_or(Ok(()), Err)
+    }
+
+    /// A run was forgotten, perhaps before its end was seen.
+    async fn remove(&self, objects: &mut Objects, address: &Address) -> Result<(), StoreError> {
+        let Some(known) = objects.known.remove(address) else { return Ok(()) };
+        objects.addresses.remove(&known.key);
+        let now = SystemTime::now();
+        if self.runs.header(&known.id).await?.is_some_and(|header| !header.status.is_over()) {
+            // Only one that is over can be removed here as well.
+            let mut end = Append::new(known.key, known.records, now, vec![]);
+            end.header.status = Some((RunStatus::Cancelled, None));
+            end.header.owner = Some(None);
+            self.runs.append(end).await?;
+        }
+        self.runs.delete(Delete::new(vec![known.key], now)).await.map(drop)
     }
 
     /// Reads the batches of an object that are new.
@@ -218,7 +251,8 @@ impl Inner {
                     };
                     let key = header.key;
                     objects.addresses.insert(key, address.clone());
-                    let known = Known { key, id: header.id, records: count, seen: (String::new(), None) };
+                    let (id, created, seen) = (header.id, header.created, (String::new(), None));
+                    let known = Known { key, id, created, records: count, seen };
                     objects.known.insert(address.clone(), known);
                 }
                 Some(known) if known.records == at => {
@@ -277,12 +311,12 @@ impl Inner {
 
     /// Where a run is that has ended, and its header. The handler would wait for the end of another one.
     async fn ended(&self, run: RunKey) -> Result<Option<(Address, RunHeader)>, StoreError> {
-        self.look().await?;
+        let Some(address) = self.address(run).await else { return Ok(None) };
+        self.look_for(&address).await?;
         let objects = self.objects.lock().await;
-        let Some(address) = objects.addresses.get(&run) else { return Ok(None) };
-        let Some(known) = objects.known.get(address) else { return Ok(None) };
+        let Some(known) = objects.known.get(&address).filter(|known| known.key == run) else { return Ok(None) };
         let header = self.runs.header(&known.id).await?.filter(|header| header.status.is_over());
-        Ok(header.map(|header| (address.clone(), header)))
+        Ok(header.map(|header| (address, header)))
     }
 
     /// Has a handler of a run called, once.
@@ -301,12 +335,12 @@ impl Inner {
             Ok(_) => {}
             // It has ended, or something else has come first.
             Err(ClientError::NotFound { .. } | ClientError::Refused { status: 404 | 409, .. }) => {
-                self.look().await?;
+                self.look_for(&address).await?;
                 return Ok(Appended::Conflict);
             }
             Err(error) => return Err(failed(&error)),
         }
-        self.look().await?;
+        self.look_for(&address).await?;
         Ok(Appended::Done)
     }
 }
@@ -348,20 +382,25 @@ impl Store for RestateStore {
         async move {
             let Some(old) = self.0.runs.header(&from).await? else { return refused("a fork of an unknown run").await };
             let Some((service, key)) = self.0.address(old.key).await else { return refused("a fork").await };
-            let body = json!({ "from": key, "before": before });
+            let of = json!(ForkOf { from: key, before: Some(before) });
             let address = (service, run.id.clone());
             let path = path_of(&address.0, &address.1, "fork/send");
             let request = Request {
                 path: &path,
-                body: Some(Bytes::from(body.to_string())),
+                body: Some(Bytes::from(of.to_string())),
                 idempotency_key: Some("fork".to_owned()),
             };
             if let Some(header) = self.0.runs.header(&run.id).await? {
-                return Ok(Created::Existing(header));
+                // One that is this fork, and has not ended, continues if its invocation was killed.
+                let asks = json!(StatusOf { input: Some(of) });
+                let status = self.0.call(&address, "status", &asks).await.map_err(|error| failed(&error))?;
+                if header.status.is_over() || status["is_same_input"] != true {
+                    return Ok(Created::Existing(header));
+                }
             }
             self.0.ingress.post(request).await.map_err(|error| failed(&error))?;
             for _ in 0..20 {
-                self.0.look().await?;
+                self.0.look_for(&address).await?;
                 if let Some(header) = self.0.runs.header(&run.id).await? {
                     return Ok(Created::New(header));
                 }

@@ -209,17 +209,14 @@ impl Worker {
         let ended = match handled {
             Ok(reply) => invocation.end(reply),
             Err(Stop::Cancelled) => invocation.end(Err((409, "cancelled".to_owned()))),
-            Err(Stop::Suspended) => Ok(()),
-            Err(Stop::Broken(message)) => {
-                tracing::warn!(run = invocation.key, ?target, handler, message, "another attempt is to be made");
-                invocation.fail(message);
-                Ok(())
-            }
+            Err(stop) => Err(stop),
         };
-        if ended.is_ok() {
-            // A server that does not end it has gone, or does not matter any more.
-            drop(tokio::time::timeout(DRAIN, invocation.drain()).await);
+        if let Err(Stop::Broken(message)) = ended {
+            tracing::warn!(run = invocation.key, ?target, handler, message, "another attempt is to be made");
+            invocation.fail(message);
         }
+        // A server that does not end it has gone, or does not matter any more.
+        drop(tokio::time::timeout(DRAIN, invocation.drain()).await);
     }
 
     async fn handle(&self, workflow: &str, handler: &str, invocation: &mut Invocation) -> Result<Reply, Stop> {

@@ -414,6 +414,8 @@ impl Executor for PostgresExecutor {
             waiting.taken.push(Taken { run, task: id, records });
             waiting.has_new_taken = true;
             drop(waiting);
+            // It may have been the last task.
+            inner.has_more(&runtime);
             Ok(result)
         }
         .boxed()

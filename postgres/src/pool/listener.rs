@@ -110,7 +110,7 @@ impl Listener {
 
     /// Whether it has had its connection for so long that a worker which has lost its own at the same time has another one by now.
     pub(super) fn is_settled(&self) -> bool {
-        self.client.is_some() && self.since.elapsed() > SETTLED
+        self.client.as_ref().is_some_and(|client| !client.is_closed()) && self.since.elapsed() > SETTLED
     }
 
     async fn listen(&self) -> Result<Client, Trouble> {

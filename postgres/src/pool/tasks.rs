@@ -110,7 +110,7 @@ pub(super) async fn add(
 }
 
 /// Whether it is the values that the server does not take, which is so again: data exceptions, constraints and limits of the server.
-fn is_of_values(error: &tokio_postgres::Error) -> bool {
+pub(super) fn is_of_values(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.code().starts_with(class)))
 }
 
@@ -146,8 +146,8 @@ pub(super) async fn taken(client: &Object, taken: &[Taken]) -> Result<Vec<(Strin
                  select * from unnest($1::text[], $2::text[], $3::bigint[]) as of (run, task, records)
              ),
              later as (
-                 update node_tasks t set taken = true from of
-                 where t.run = of.run and t.task = of.task and (select records from runs where id = of.run) > of.records
+                 update node_tasks t set taken = true, done = now() from of
+                 where t.run = of.run and t.task = of.task and not taken and (select records from runs where id = of.run) > of.records
              )
              select run, task from of where (select records from runs where id = of.run) <= of.records",
         )

@@ -18,7 +18,7 @@ use super::listener::{CANCELLED, FREE, LOOK, Listener, progress};
 use super::tasks;
 use crate::connections::Connections;
 use crate::owners::Owners;
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, chain};
 
 /// How often results are removed that are no longer needed: it reads all results.
 const TIDY: Duration = Duration::from_secs(20);
@@ -170,6 +170,7 @@ impl Worker {
         let mut keys: HashMap<Id, Key> = HashMap::new();
         let (mut looked_after, mut tidied): (Option<Instant>, Option<Instant>) = (None, None);
         let (mut drains, mut may_be_more) = (*drained.borrow(), true);
+        let mut compared = Instant::now();
         while !drains || !executing.is_empty() {
             if !drains && may_be_more && under_way.len() < at_once {
                 let most = at_once - under_way.len();
@@ -200,15 +201,20 @@ impl Worker {
                         under_way.remove(&key);
                     }
                     may_be_more = true;
-                    continue;
+                    // However often attempts end, it looks at the table.
+                    if compared.elapsed() < LOOK {
+                        continue;
+                    }
+                    listener.listens().await;
                 }
                 () = listener.heard() => may_be_more = true,
                 _ = drained.changed(), if !drains => drains = true,
             }
+            compared = Instant::now();
             if let Err(error) = self.compare(&under_way).await {
                 tracing::warn!(%error, "a worker cannot look at its tasks");
             }
-            if looked_after.is_none_or(|at| at.elapsed() >= LOOK) && !self.owners.has_reconnected(self.owner) {
+            if looked_after.is_none_or(|at| at.elapsed() >= LOOK) && self.owners.is_settled(self.owner) {
                 looked_after = Some(Instant::now());
                 let tidies = tidied.is_none_or(|at| at.elapsed() >= TIDY);
                 let looked = self.connections.with(|client| async move {
@@ -299,7 +305,18 @@ impl Worker {
                     Err(error) => NodeResult::of_fault(Fault::Context { message: error.to_string() }),
                 };
                 let result = &result;
-                self.until_written(|client| async move { tasks::finish(&client, owner, of, result).await }).await;
+                self.until_written(|client| async move {
+                    match tasks::finish(&client, owner, of, result).await {
+                        // It would be refused each time.
+                        Err(Trouble::Database(error)) if tasks::is_of_values(&error) => {
+                            let message = format!("its result cannot be recorded: {}", chain(&error));
+                            let refused = NodeResult::of_fault(Fault::Context { message });
+                            tasks::finish(&client, owner, of, &refused).await
+                        }
+                        finished => finished,
+                    }
+                })
+                .await;
             }
         }
     }

@@ -128,8 +128,35 @@ impl Server {
     /// # Panics
     /// If it does not start.
     pub fn crash(&mut self) {
+        self.crash_for(Duration::ZERO);
+    }
+
+    /// The same, and it is away for so long before it starts again.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn crash_for(&mut self, away: Duration) {
         self.stop("QUIT");
+        std::thread::sleep(away);
         self.begin();
+    }
+
+    /// A server whose sessions only read, as those of a replica.
+    ///
+    /// # Panics
+    /// If PostgreSQL is not there, or does not start.
+    #[must_use]
+    pub fn read_only() -> Self {
+        let mut server = Server::new();
+        server.settings = vec!["default_transaction_read_only=on".to_owned()];
+        server.begin();
+        server
+    }
+
+    /// The folder of its socket, which an address names as its host.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.path().display().to_string()
     }
 
     fn stop(&mut self, signal: &str) {

@@ -14,6 +14,12 @@ use graphweft_postgres_tests::{client_of, fresh_schema};
 
 const WORKERS: usize = 3;
 
+/// The first faults: one of each kind.
+const KINDS: [u64; 5] = [0, 4, 5, 7, 8];
+
+/// A statement for which the server is away is tried again for some four seconds.
+const LONGER_THAN_IT_IS_TRIED: Duration = Duration::from_secs(6);
+
 /// Numbers that look random, from a seed: which worker, which fault, when.
 struct Dice(u64);
 
@@ -85,7 +91,7 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
     // Without the workflows: it answers, and drives no run.
     let person = Engine::builder().store(store.clone()).build().unwrap();
     let begun = Instant::now();
-    let (mut fault, mut cut, mut crashed) = (0, 0, 0);
+    let (mut fault, mut stopped, mut cut, mut crashed, mut away) = (0, 0, 0, 0, 0);
     while !all_are_over(&store, all).await {
         let limit = Duration::from_secs(300 + 5 * faults);
         assert!(begun.elapsed() < limit, "runs are left after {limit:?}; seed {seed}");
@@ -102,9 +108,12 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
         }
         fault += 1;
         let at = usize::try_from(dice.below(WORKERS as u64)).unwrap();
-        match dice.below(8) {
+        // Each kind once, before the dice say which.
+        let kind = KINDS.get(fault as usize - 1).copied().unwrap_or_else(|| dice.below(9));
+        match kind {
             0..4 => workers.kill(at),
             4 => {
+                stopped += 1;
                 workers.signal(at, "STOP");
                 tokio::time::sleep(Duration::from_secs(6)).await;
                 workers.signal(at, "CONT");
@@ -115,14 +124,18 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
                 let cut = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'graphweft'";
                 client.batch_execute(cut).await.unwrap();
             }
-            _ => {
+            7 => {
                 crashed += 1;
                 tokio::task::block_in_place(|| server.crash());
+            }
+            _ => {
+                away += 1;
+                tokio::task::block_in_place(|| server.crash_for(LONGER_THAN_IT_IS_TRIED));
             }
         }
     }
     println!(
-        "seed {seed}: {all} runs, {fault} faults ({cut} cuts, {crashed} crashes of the server), {:?}",
+        "seed {seed}: {all} runs, {fault} faults ({stopped} stops, {cut} cuts, {crashed} crashes of the server, {away} times away), {:?}",
         begun.elapsed()
     );
     judge(&person, &store, &workers, runs).await;

@@ -6,6 +6,7 @@ use graphweft::prelude::*;
 use graphweft::store::{Append, FeedQuery, NewRun, Record, RunQuery, Store, StoreError};
 use graphweft::{QuestionFilter, json};
 use graphweft_postgres::PostgresStore;
+use graphweft_postgres_tests::server::Server;
 use graphweft_postgres_tests::{builder, client, fresh_schema, server, store};
 
 #[node]
@@ -234,4 +235,55 @@ fn an_engine_that_is_dropped_outside_of_its_runtime_leaves() {
 async fn an_address_with_an_unescaped_at_sign_shows_no_password() {
     let error = PostgresStore::connect("postgres://me:pa@ss@db/mine").await.unwrap_err().to_string();
     assert!(error.contains("%40") && !error.contains("ss@"), "{error}");
+}
+
+/// As when a replica has become the first: the address names all servers, and one is gone or only reads.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_servers_the_one_that_can_be_written_to_is_used() {
+    let (replica, folder) = (Server::read_only(), tempfile::tempdir().unwrap());
+    let here = server();
+    let here = here.split(' ').find_map(|part| part.strip_prefix("host=")).unwrap();
+    for others in [folder.path().display().to_string(), replica.host()] {
+        let schema = fresh_schema();
+        let address = format!("host={others},{here} user=graphweft dbname=postgres");
+        let store = PostgresStore::builder(&address).schema(&schema).connect().await.unwrap();
+        let engine = Engine::builder().store(store).register::<plus>().build().unwrap();
+        assert_eq!(engine.start::<plus>(7).id("run").await.unwrap().result().await, Ok(8));
+        let runs = client(&schema).await.query_one("select count(*) from runs", &[]).await.unwrap();
+        assert_eq!(runs.get::<_, i64>(0), 1);
+        engine.shutdown().await;
+    }
+}
+
+/// As one whose process is stopped there, with the rows of its runs locked.
+#[tokio::test]
+async fn a_transaction_of_a_store_that_does_nothing_ends() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let other = client(&schema).await;
+    let open =
+        "select count(*) from pg_stat_activity where state = 'idle in transaction' and application_name = 'graphweft'
+        and pid in (select pid from pg_locks where relation = 'runs'::regclass)";
+    let is_open = async || other.query_one(open, &[]).await.unwrap().get::<_, i64>(0) > 0;
+    let new = || NewRun::new("stopped", "publish", (1, json!({})).into(), SystemTime::now());
+    let mut creating = store.create(new());
+    while !is_open().await {
+        assert!(futures::poll!(&mut creating).is_pending(), "it was open for too short a time");
+    }
+    tokio::time::timeout(Duration::from_secs(20), async { while is_open().await {} })
+        .await
+        .expect("the server ends it");
+    assert!(creating.await.is_err());
+    store.create(new()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_with_another_encoding_is_refused() {
+    let client = client("public").await;
+    let name = format!("latin_{}", fresh_schema());
+    client.batch_execute(&format!("create database {name} encoding 'LATIN1' template template0")).await.unwrap();
+    let address = server().replace("dbname=postgres", &format!("dbname={name}"));
+    let error = PostgresStore::connect(&address).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
+    assert!(error.to_string().contains("LATIN1") && error.to_string().contains("UTF8"), "{error}");
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
 use graphweft::prelude::*;
+use graphweft::state::Append;
 use graphweft::store::Store;
 use graphweft_postgres::{PostgresStore, PostgresWorker};
 use graphweft_postgres_tests::workflows::{of_scene, poster, scene, stamped};
@@ -50,13 +51,30 @@ async fn worker_with(store: &PostgresStore, at_once: usize) -> PostgresWorker {
     store.worker(engine).pool("gpu").max_concurrency(at_once.try_into().unwrap()).start().await.unwrap()
 }
 
-fn spawn(schema: &str, ledger: &Path) -> Child {
+/// A worker in a process of its own, which is killed in the end.
+struct Spawned(Child);
+
+impl Spawned {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+fn spawn(schema: &str, ledger: &Path) -> Spawned {
     let worker = Command::new(env!("CARGO_BIN_EXE_pool_worker"))
         .args([&server(), schema, "2"])
         .env("GRAPHWEFT_LEDGER", ledger)
         .stdout(Stdio::null())
         .spawn();
-    worker.expect("the worker starts")
+    Spawned(worker.expect("the worker starts"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -273,8 +291,7 @@ async fn an_attempt_that_may_be_made_once_is_interrupted_when_its_worker_is_kill
     let mut worker = spawn(&schema, &ledger());
     let run = engine.start::<poster>(1).id("once").await.unwrap();
     until("the node begins", async || !lines_of("once").is_empty()).await;
-    worker.kill().unwrap();
-    worker.wait().unwrap();
+    worker.kill();
     let _next = worker_of(&store).await;
     let Err(RunError::Failed(failure)) = run.result().await else { panic!("it was interrupted") };
     assert_eq!(failure.cause.fault, Some(Fault::Interrupted));
@@ -287,7 +304,7 @@ async fn killed_workers_lose_nothing_and_nothing_that_has_a_result_is_executed_a
     let schema = fresh_schema();
     let store = builder(&schema).connect().await.unwrap();
     let engine = engine_of(&store).await;
-    let mut workers: Vec<Child> = (0..3).map(|_| spawn(&schema, &ledger())).collect();
+    let mut workers: Vec<Spawned> = (0..3).map(|_| spawn(&schema, &ledger())).collect();
     let mut runs = Vec::new();
     for n in 0..RUNS {
         runs.push((n, engine.start::<scene>(n).id(format!("killed-{n}")).await.unwrap()));
@@ -295,8 +312,7 @@ async fn killed_workers_lose_nothing_and_nothing_that_has_a_result_is_executed_a
     for at in 0..8 {
         tokio::time::sleep(Duration::from_millis(250)).await;
         let worker = &mut workers[at % 3];
-        worker.kill().unwrap();
-        worker.wait().unwrap();
+        worker.kill();
         *worker = spawn(&schema, &ledger());
     }
     for (n, run) in runs {
@@ -321,10 +337,126 @@ async fn killed_workers_lose_nothing_and_nothing_that_has_a_result_is_executed_a
         }
         assert_eq!(judged, 8, "the ledger knows the paths");
     }
-    for mut worker in workers {
-        worker.kill().unwrap();
-        worker.wait().unwrap();
+}
+
+const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
+
+#[node(pool = "gpu", retry(max_attempts = 3, initial_delay = "1ms"))]
+async fn develop(
+    film: String,
+    ctx: &PoolContext,
+    #[writes(SEEN)] seen: StateWriter<Vec<String>, Append>,
+) -> Result<usize, String> {
+    ctx.message(format!("attempt {}", ctx.attempt()));
+    ctx.note("frames", film.len());
+    seen.push(film.clone());
+    match &*film {
+        "" => {
+            ctx.no_retry();
+            Err("it is empty".to_owned())
+        }
+        "torn" if ctx.attempt() < 3 => Err("it is torn".to_owned()),
+        _ => Ok(film.len()),
     }
+}
+#[node]
+async fn bind(frames: Vec<usize>, #[state(SEEN)] seen: Vec<String>) -> String {
+    format!("{frames:?} of {seen:?}")
+}
+#[node]
+async fn excuse(error: String) -> usize {
+    1000 + error.len()
+}
+
+workflow! { album(Vec<String>) -> String { START => [develop] => bind => END; } }
+workflow! { film(String) -> usize { START => develop => <ok: END, err: excuse>; excuse => END; } }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_are_repeated_take_their_arms_and_have_what_they_report_and_write_recorded() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = || Engine::builder().register::<album>().register::<film>();
+    let _worker = store.worker(engine().build().unwrap()).pool("gpu").start().await.unwrap();
+    let engine = engine().executor(store.executor()).store(store.clone()).build().unwrap();
+    engine.recover().await.unwrap();
+    let run = engine.start::<album>(vec!["torn".to_owned(), "a".to_owned()]).id("album").await.unwrap();
+    let output = run.result().await.unwrap();
+    assert!([r#"[4, 1] of ["torn", "a"]"#, r#"[4, 1] of ["a", "torn"]"#].contains(&&*output), "{output}");
+    let records = engine.history("album").await.unwrap().unwrap();
+    let count = |is_one: fn(&EventKind) -> bool| records.iter().filter(|event| is_one(&event.kind)).count();
+    assert_eq!(count(|kind| matches!(kind, EventKind::NodeFailed { .. })), 2);
+    assert_eq!(count(|kind| matches!(kind, EventKind::Message { .. })), 4);
+    assert_eq!(count(|kind| matches!(kind, EventKind::Note { name, .. } if name == "frames")), 4);
+    let run = engine.start::<film>(String::new()).id("film").await.unwrap();
+    assert_eq!(run.result().await, Ok(1000 + "it is empty".len()));
+    let records = engine.history("film").await.unwrap().unwrap();
+    let attempts = records.iter().filter(|event| matches!(event.kind, EventKind::Message { .. }));
+    assert_eq!(attempts.count(), 1, "no other one may follow");
+}
+
+struct Name(&'static str);
+
+#[node]
+async fn parts(count: u32) -> Vec<u32> {
+    (0..count).collect()
+}
+#[node(pool = "gpu")]
+async fn paint(_part: u32, #[resource] name: &Name) -> String {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    name.0.to_owned()
+}
+
+workflow! { wall(u32) -> Vec<String> { START => parts => [paint] => END; } }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_items_of_one_run_are_shared_by_all_workers() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let mut workers = Vec::new();
+    for name in ["first", "second", "third"] {
+        let engine = Engine::builder().register::<wall>().resource(Name(name)).build().unwrap();
+        workers.push(store.worker(engine).pool("gpu").max_concurrency(1.try_into().unwrap()).start().await.unwrap());
+    }
+    let engine = Engine::builder().register::<wall>().executor(store.executor()).store(store.clone()).build().unwrap();
+    engine.recover().await.unwrap();
+    let painted = engine.start::<wall>(60).id("wall").await.unwrap().result().await.unwrap();
+    assert_eq!(painted.len(), 60);
+    for name in ["first", "second", "third"] {
+        assert!(painted.iter().any(|by| by == name), "{name} had nothing to do: {painted:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_drains_ends_what_it_has_and_takes_no_more() {
+    let store = builder(&fresh_schema()).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let worker = worker_of(&store).await;
+    let run = engine.start::<scene>(6).id("drained").await.unwrap();
+    until("a node begins", async || begun("drained") > 0).await;
+    worker.drain().await;
+    let ended = || lines_of("drained").iter().filter(|(what, ..)| what == "end").count();
+    let at_its_end = (begun("drained"), ended());
+    assert_eq!(at_its_end.0, at_its_end.1, "what had begun has ended");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!((begun("drained"), ended()), at_its_end, "nothing else begins");
+    let _next = worker_of(&store).await;
+    assert_eq!((run.result().await.unwrap(), begun("drained")), (of_scene(6), 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_is_kept_for_some_time_from_when_its_run_has_taken_it() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    engine_without(&store, "old").await.shutdown().await;
+    let worker = worker_of(&store).await;
+    until("all are done", async || lines_of("old").iter().filter(|(what, ..)| what == "end").count() == 8).await;
+    // Nothing removes results from here on.
+    worker.drain().await;
+    let client = client(&schema).await;
+    client.execute("update node_tasks set done = done - interval '1 hour'", &[]).await.unwrap();
+    let other = engine_of(&store).await;
+    let run = other.get_run_of::<scene>("old").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), of_scene(3));
+    let taken = "select count(*) from node_tasks where taken and done > now() - interval '10 minutes'";
+    until("they are taken now", async || client.query_one(taken, &[]).await.unwrap().get::<_, i64>(0) == 8).await;
 }
 
 /// Tasks are added once this connection lets them.

@@ -47,6 +47,10 @@ async fn a_backup_is_restored_on_another_server_and_its_runs_continue() {
     engine.recover().await.unwrap();
     engine.start::<publish>(()).id("poem").await.unwrap().outcome().await.unwrap();
     back_up(&schema, &folder.path().join("dump"));
+    // Work continues, and who follows the feed has seen it.
+    for _ in 0..20 {
+        engine.start::<publish>(()).await.unwrap().outcome().await.unwrap();
+    }
     let end = store.feed_end().await.unwrap();
     let other = Server::start();
     restore(&other.address(), &folder.path().join("dump"));
@@ -58,7 +62,7 @@ async fn a_backup_is_restored_on_another_server_and_its_runs_continue() {
     next.answer("poem", "approve", true).await.unwrap();
     let run = next.get_run_of::<publish>("poem").await.unwrap().unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(20), run.result()).await.unwrap().unwrap());
-    // Who has followed the feed until the backup sees what comes after it, and only that.
+    // They see what is new, and only that.
     let mut query = FeedQuery::default();
     query.after = end;
     let page = restored.feed(query).await.unwrap();

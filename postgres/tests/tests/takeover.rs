@@ -169,6 +169,31 @@ async fn a_restart_of_the_database_during_recovery_loses_nothing() {
     engine.shutdown().await;
 }
 
+/// For longer than statements are tried again: its runs stop, and nothing but the engine that has them resumes them.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_whose_database_was_away_resumes_its_own_runs() {
+    const RUNS: u64 = 8;
+    let (mut database, schema) = (Server::start(), fresh_schema());
+    let store = PostgresStore::builder(&database.address()).schema(&schema).connect().await.unwrap();
+    let engine = engine_of(&store);
+    engine.recover().await.unwrap();
+    let asks = engine.start::<publish>(()).id("poem").await.unwrap();
+    asks.outcome().await.unwrap();
+    for n in 0..RUNS {
+        engine.start::<waits>(1_000).id(format!("run-{n}")).await.unwrap();
+    }
+
+    tokio::task::block_in_place(|| database.crash_for(Duration::from_secs(8)));
+
+    all_complete(&store, RUNS).await;
+    lengths(&store, RUNS).await;
+    let records = engine.history("run-0").await.unwrap().unwrap();
+    assert!(records.iter().any(|event| matches!(event.kind, EventKind::RunResumed { .. })), "{records:?}");
+    engine.answer("poem", "approve", true).await.unwrap();
+    assert!(asks.result().await.unwrap());
+    engine.shutdown().await;
+}
+
 /// dbos-transact-py#804: an executor that drains takes work in the name that its successor has too, and does not do it.
 #[test]
 fn a_draining_executor_of_the_same_name_strands_no_work() {
@@ -319,9 +344,10 @@ async fn an_engine_continues_when_a_newer_version_converts_the_tables_under_it_a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_of_earlier_formats_are_converted() {
+    const TO_3: &str = "alter table meta drop column system; update meta set format = 3";
     const TO_2: &str = "drop table node_tasks; drop function tell_pools; update meta set format = 2";
     const TO_1: &str = "alter table owners drop column mark, drop column renewals; update meta set format = 1";
-    for back in [TO_2.to_owned(), format!("{TO_2}; {TO_1}")] {
+    for back in [TO_3.to_owned(), format!("{TO_3}; {TO_2}"), format!("{TO_3}; {TO_2}; {TO_1}")] {
         let schema = fresh_schema();
         drop(builder(&schema).connect().await.unwrap());
         client(&schema).await.batch_execute(&back).await.unwrap();

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use graphweft::prelude::*;
 use graphweft_restate::Client;
-use graphweft_restate_tests::cluster::{Cluster, Shape, until};
+use graphweft_restate_tests::cluster::{Cluster, until};
+use graphweft_restate_tests::here::ONE;
 use graphweft_restate_tests::workers::{Role, Workers};
 use graphweft_restate_tests::workflows::{frames, long};
 
@@ -41,7 +42,7 @@ async fn seconds(cluster: &Cluster, client: &Client, workers: usize, id: String)
 
 #[tokio::main]
 async fn main() {
-    let cluster = Cluster::start(Shape { servers: 1, keep_alive: None }).await;
+    let cluster = Cluster::start(ONE).await;
     let program = env!("CARGO_BIN_EXE_restate_worker");
     let workers = Workers::start(program, &cluster.folder().join("ledger"), 1).await;
     let (admin, client) = (cluster.admin(), cluster.client());

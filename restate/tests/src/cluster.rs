@@ -16,6 +16,8 @@ pub struct Shape {
     pub servers: usize,
     /// After how many seconds without a sign a server gives a connection to a worker up; `None`: as it is by default.
     pub keep_alive: Option<u64>,
+    /// How many invocations it has under way at once, in its one partition then; `None`: as it is by default, in several.
+    pub at_once: Option<u32>,
 }
 
 /// Servers on loopback, in a directory of their own. They are killed, each by its own id, when this is dropped.
@@ -238,7 +240,8 @@ fn config(at: usize, node: u16, server: &Server, nodes: &[u16], shape: Shape) ->
     let Server { ingress, admin, .. } = server;
     let mut config = format!(
         "cluster-name = \"graphweft\"\nnode-name = \"n{at}\"\nlisten-mode = \"tcp\"\ndisable-telemetry = true\n\
-         bind-ip = \"127.0.0.1\"\nbind-port = {node}\nadvertised-host = \"127.0.0.1\"\ndefault-num-partitions = 4\n"
+         bind-ip = \"127.0.0.1\"\nbind-port = {node}\nadvertised-host = \"127.0.0.1\"\ndefault-num-partitions = {}\n",
+        if shape.at_once.is_some() { 1 } else { 4 }
     );
     if nodes.len() > 1 {
         let addresses: Vec<_> = nodes.iter().map(|node| format!("\"http://127.0.0.1:{node}\"")).collect();
@@ -248,10 +251,14 @@ fn config(at: usize, node: u16, server: &Server, nodes: &[u16], shape: Shape) ->
     }
     config
         .push_str(&format!("[admin]\ndisable-web-ui = true\nbind-port = {admin}\n[ingress]\nbind-port = {ingress}\n"));
+    config.push_str("[worker.invoker]\n");
     if let Some(seconds) = shape.keep_alive {
         config.push_str(&format!(
-            "[worker.invoker]\nhttp2-keep-alive-interval = \"{seconds}s\"\nhttp2-keep-alive-timeout = \"{seconds}s\"\n"
+            "http2-keep-alive-interval = \"{seconds}s\"\nhttp2-keep-alive-timeout = \"{seconds}s\"\n"
         ));
+    }
+    if let Some(at_once) = shape.at_once {
+        config.push_str(&format!("concurrent-invocations-limit = {at_once}\n"));
     }
     config
 }

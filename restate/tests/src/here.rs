@@ -6,7 +6,7 @@ use graphweft_restate::{Admin, Client, RunHandle, WorkerBuilder};
 use crate::cluster::{Cluster, Shape, until};
 
 /// One server.
-pub const ONE: Shape = Shape { servers: 1, keep_alive: None };
+pub const ONE: Shape = Shape { servers: 1, keep_alive: None, at_once: None };
 
 /// A worker of this process, until it is dropped.
 #[derive(Debug)]
@@ -30,6 +30,12 @@ impl Here {
         let port = listener.local_addr().expect("it has an address").port();
         let worker = worker.build().expect("the worker can be made");
         Here(port, tokio::spawn(async move { worker.serve(listener).await.expect("it takes connections") }))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.0
     }
 
     /// Tells the servers of it.
@@ -59,7 +65,15 @@ impl Drop for Here {
 /// # Panics
 /// As [`Here::serve`] and [`Here::register`].
 pub async fn with(worker: WorkerBuilder) -> (Cluster, Here, Client) {
-    let cluster = Cluster::start(ONE).await;
+    with_shape(ONE, worker).await
+}
+
+/// Servers with a worker of this process.
+///
+/// # Panics
+/// As [`Here::serve`] and [`Here::register`].
+pub async fn with_shape(shape: Shape, worker: WorkerBuilder) -> (Cluster, Here, Client) {
+    let cluster = Cluster::start(shape).await;
     let here = Here::serve(worker).await;
     here.register(&cluster.admin()).await;
     let client = cluster.client();

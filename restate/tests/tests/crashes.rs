@@ -48,7 +48,7 @@ async fn chaos(servers: usize) {
     let faults = setting("GRAPHWEFT_CRASHES", 12);
     let seconds = setting("GRAPHWEFT_SECONDS", 15);
     let mut dice = Dice(seed);
-    let mut cluster = Cluster::start(Shape { servers, keep_alive: Some(1) }).await;
+    let mut cluster = Cluster::start(Shape { servers, keep_alive: Some(1), at_once: None }).await;
     let ledger = cluster.folder().join("ledger");
     let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &ledger, WORKERS).await;
     let program = env!("CARGO_BIN_EXE_restate_worker");

@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use graphweft::prelude::*;
-use graphweft_restate_tests::cluster::{Cluster, Shape, until};
+use graphweft_restate_tests::cluster::{Cluster, until};
+use graphweft_restate_tests::here::ONE;
 use graphweft_restate_tests::workers::Workers;
 use graphweft_restate_tests::workflows::long;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_many_steps_is_resumed_in_the_middle() {
     let steps = std::env::var("GRAPHWEFT_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(2_000u64);
-    let cluster = Cluster::start(Shape { servers: 1, keep_alive: None }).await;
+    let cluster = Cluster::start(ONE).await;
     let mut workers = Workers::start(env!("CARGO_BIN_EXE_restate_worker"), &cluster.folder().join("ledger"), 1).await;
     let (admin, client) = (cluster.admin(), cluster.client());
     until("the worker is there", || async { admin.register(&workers.address()).await.is_ok() }).await;

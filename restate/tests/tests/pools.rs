@@ -1,17 +1,19 @@
 //! Nodes of pools: calls of services of Restate, whose workers and whose runs' workers come and go.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::{BuildError, Workflow};
 use graphweft_restate::{RunHandle, Worker, WorkerBuilder, WorkerError};
-use graphweft_restate_tests::cluster::{Cluster, until};
-use graphweft_restate_tests::here::{Here, ONE, until_invocation_is, with};
+use graphweft_restate_tests::cluster::{Cluster, Shape, until};
+use graphweft_restate_tests::here::{Here, ONE, until_invocation_is, with, with_shape};
 use graphweft_restate_tests::judge::Judge;
 use graphweft_restate_tests::workers::{Role, Workers};
 use graphweft_restate_tests::workflows::{fan, of_fan};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 /// What attempts wait for, and how often they have begun, ended and been stopped.
 struct Card {
@@ -19,12 +21,14 @@ struct Card {
     begun: AtomicU32,
     ended: AtomicU32,
     stopped: AtomicU32,
+    /// The number of the last that has begun.
+    last: AtomicU32,
 }
 
 impl Card {
     fn new() -> Arc<Self> {
-        let (begun, ended, stopped) = Default::default();
-        Arc::new(Card { opens: tokio::sync::Semaphore::new(0), begun, ended, stopped })
+        let (begun, ended, stopped, last) = Default::default();
+        Arc::new(Card { opens: tokio::sync::Semaphore::new(0), begun, ended, stopped, last })
     }
 
     async fn works(&self) {
@@ -51,6 +55,7 @@ impl Drop for Stopped<'_> {
 
 #[node(pool = "gpu", retry(max_attempts = 3, initial_delay = "1ms"))]
 async fn render(n: u32, ctx: &PoolContext, #[resource] card: &Arc<Card>) -> Result<u32, String> {
+    card.last.store(n, Ordering::SeqCst);
     card.works().await;
     if n == 0 && ctx.attempt() == 1 {
         return Err("the card was busy".to_owned());
@@ -77,8 +82,18 @@ workflow! {
     pub poster(u32) -> u32 { START => print; print => END; }
 }
 
+#[node(pool = "gpu", timeout = "200ms")]
+async fn etch(n: u32, #[resource] card: &Arc<Card>) -> u32 {
+    card.works().await;
+    n
+}
+workflow! {
+    /// A node in a pool that has little time.
+    pub plate(u32) -> u32 { START => etch; etch => END; }
+}
+
 fn drives() -> WorkerBuilder {
-    Worker::builder().register::<scene>().register::<poster>().resident(Duration::ZERO)
+    Worker::builder().register::<scene>().register::<poster>().register::<plate>().resident(Duration::ZERO)
 }
 
 fn executes(card: &Arc<Card>) -> WorkerBuilder {
@@ -118,6 +133,19 @@ async fn workers_of_a_pool_execute_its_nodes_and_the_run_retries_and_records_the
     assert_eq!(card.begun.load(Ordering::SeqCst), 5);
     let kinds = kinds(&run).await;
     assert_eq!((count(&kinds, "message"), count(&kinds, "run_resumed")), (4, 0), "{kinds:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_limit_of_a_node_is_that_of_its_execution() {
+    let (cluster, _here, client) = with(drives()).await;
+    let card = Card::new();
+    // It has its time from when a worker begins it.
+    let run = client.start::<plate>(1, "plate").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let _pool = pool(&cluster, &card).await;
+    let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("it has a time limit") };
+    assert_eq!(failure.cause.fault, Some(Fault::Timeout { after: Duration::from_millis(200) }));
+    assert_eq!((card.begun.load(Ordering::SeqCst), card.stopped.load(Ordering::SeqCst)), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,6 +243,110 @@ async fn a_run_that_is_cancelled_stops_its_attempts_at_once_and_also_those_of_it
         until("no call is left", || async { calls(&cluster).await == 0 }).await;
         drop(here);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_that_wait_in_a_full_worker_are_cancelled_also_if_another_one_had_begun_them() {
+    let (cluster, _here, client) = with(drives()).await;
+    let card = Card::new();
+    let first = pool(&cluster, &card).await;
+    let mut runs = Vec::new();
+    for n in 1..=6 {
+        runs.push(client.start::<scene>(vec![n], format!("scene-{n}")).await.unwrap());
+    }
+    card.has_begun(6).await;
+    // The server gives it all of them over one connection.
+    let full = executes(&card).max_concurrency(1).streams(64);
+    let _full = Here::serve_at(full, first.stop().await).await;
+    card.has_begun(7).await;
+    let under_way = card.last.load(Ordering::SeqCst);
+    let waiting = (1..).zip(&runs).filter(|(n, _)| *n != under_way);
+    for (left, (_, run)) in (1..=5).rev().zip(waiting) {
+        run.cancel().await.unwrap();
+        until("its call has ended", || async { calls(&cluster).await == left }).await;
+    }
+    assert_eq!(card.begun.load(Ordering::SeqCst), 7);
+    card.opens.add_permits(1);
+    let run = &runs[under_way as usize - 1];
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(under_way + 1));
+}
+
+/// Passes on what a worker says, but for the end of its first result, behind which the connection is cut: as if the server had died when it had
+/// recorded the one and not the other.
+async fn cut_once(listener: TcpListener, port: u16) -> std::io::Result<()> {
+    let is_cut = Arc::new(AtomicBool::new(false));
+    loop {
+        let (mut server, _) = listener.accept().await?;
+        let is_cut = Arc::clone(&is_cut);
+        tokio::spawn(async move {
+            let mut worker = TcpStream::connect(("127.0.0.1", port)).await?;
+            let ((mut from_server, mut to_server), (mut from_worker, mut to_worker)) = (server.split(), worker.split());
+            let cuts = async {
+                loop {
+                    // A frame of HTTP/2: its length, type and flags, and its stream.
+                    let mut head = [0; 9];
+                    from_worker.read_exact(&mut head).await?;
+                    let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
+                    let mut data = vec![0; length];
+                    from_worker.read_exact(&mut data).await?;
+                    let is_result = head[3] == 0 && data.len() > END.len() && data.ends_with(&END);
+                    let cuts = is_result && !is_cut.swap(true, Ordering::SeqCst);
+                    if cuts {
+                        data.truncate(length - END.len());
+                        head[..3].copy_from_slice(&u32::try_from(data.len()).unwrap().to_be_bytes()[1..]);
+                    }
+                    to_server.write_all(&head).await?;
+                    to_server.write_all(&data).await?;
+                    if cuts {
+                        tokio::time::sleep(Duration::from_millis(500)).await;
+                        return Ok::<_, std::io::Error>(());
+                    }
+                }
+            };
+            tokio::select! {
+                cut = cuts => cut,
+                copied = tokio::io::copy(&mut from_server, &mut to_worker) => copied.map(drop),
+            }
+        });
+    }
+}
+
+/// The message that ends an invocation.
+const END: [u8; 8] = [0, 3, 0, 0, 0, 0, 0, 0];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_is_recorded_without_its_end_is_a_result() {
+    let (cluster, _here, client) = with(drives()).await;
+    let card = Card::new();
+    card.opens.add_permits(100);
+    let worker = Here::serve(executes(&card)).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let cuts = tokio::spawn(cut_once(listener, worker.port()));
+    cluster.admin().register(&address).await.unwrap();
+    let run = client.start::<poster>(7, "poster").await.unwrap();
+    let outcome = tokio::time::timeout(Duration::from_secs(30), run.outcome()).await;
+    assert_eq!(outcome.expect("it has ended").unwrap(), Outcome::Completed(7));
+    assert_eq!(card.begun.load(Ordering::SeqCst), 1);
+    cuts.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_with_many_calls_leaves_its_place_in_the_server_to_them() {
+    let (cluster, _here, client) = with_shape(Shape { at_once: Some(1), ..ONE }, drives()).await;
+    let card = Card::new();
+    card.opens.add_permits(100);
+    let _pool = pool(&cluster, &card).await;
+    // The client would ask the server for the status, for which there is no place meanwhile.
+    let items: Vec<u32> = (1..=80).collect();
+    let body = format!("{items:?}");
+    let sent = cluster.post("/graphweft.scene/wide/run/send", &body).await;
+    assert!(sent.starts_with("HTTP/1.1 202"), "{sent}");
+    let run = client.run::<scene>("wide");
+    let sql = "select id from sys_invocation where target_handler_name = 'execute' and status = 'completed'";
+    until("a call has had a place", || async { cluster.query(sql).await.contains("inv_") }).await;
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(items.iter().map(|n| n + 1).sum()));
+    assert_eq!(card.begun.load(Ordering::SeqCst), 80);
 }
 
 #[tokio::test(flavor = "multi_thread")]

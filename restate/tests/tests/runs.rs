@@ -740,6 +740,16 @@ async fn a_run_whose_invocation_was_killed_in_restate_continues_when_it_is_start
     let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
     run.answer("approve", true).await.unwrap();
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+
+    // So does a fork that is made again.
+    let other = run.fork(1, "poem-2").await.unwrap();
+    questions(&other).await;
+    until_invocation_is(&cluster, &other, "suspended").await;
+    cluster.end_invocations("target_service_key = 'poem-2' and target_handler_name = 'fork'", "kill").await;
+    let other = run.fork(1, "poem-2").await.unwrap();
+    let answered = tokio::time::timeout(Duration::from_secs(30), other.answer("approve", false)).await;
+    answered.expect("a worker takes it").unwrap();
+    assert_eq!(other.outcome().await.unwrap(), Outcome::Completed("nothing".into()));
 }
 
 #[node]

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use graphweft::prelude::*;
 use graphweft::{AnswerError, QuestionFilter, Signal, Workflow};
 use graphweft_inspector::Inspector;
 use graphweft_restate::{RestateStore, RunHandle, Worker, WorkerBuilder};
 use graphweft_restate_tests::cluster::{Cluster, until};
-use graphweft_restate_tests::here::with;
+use graphweft_restate_tests::here::{until_invocation_is, with};
 use graphweft_restate_tests::workflows::large;
 
 const PAID: Signal<u32> = Signal::new("paid");
@@ -135,8 +136,75 @@ async fn runs_are_forked_and_those_with_large_values_and_with_the_same_id_are_sh
     engine.fork(publish.as_str()).before(answered).id("again").await.unwrap();
     let again = client.run::<self::publish>("again");
     waits(&again).await;
-    engine.answer("again", "approve", false).await.unwrap();
+    assert!(engine.fork(publish.as_str()).before(1).id("again").await.is_err(), "it is another fork");
+
+    // One whose invocation was killed continues when it is made again.
+    until_invocation_is(&cluster, &again, "suspended").await;
+    cluster.end_invocations("target_service_key = 'again' and target_handler_name = 'fork'", "kill").await;
+    engine.fork(publish.as_str()).before(answered).id("again").await.unwrap();
+    let taken = async { engine.answer("again", "approve", false).await.unwrap() };
+    tokio::time::timeout(Duration::from_secs(30), taken).await.expect("a worker takes it");
     assert_eq!(again.outcome().await.unwrap(), Outcome::Completed("nothing".into()));
+    assert!(engine.fork(publish.as_str()).before(answered).id("again").await.is_err(), "it has ended");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_are_forgotten_before_their_end_is_seen_are_gone_and_their_ids_are_free() {
+    let (cluster, _here, client) = with(worker()).await;
+    let mut runs = Vec::new();
+    for n in 0..8 {
+        runs.push(client.start::<publish>("a poem".into(), format!("poem-{n}")).await.unwrap());
+        waits(&runs[n]).await;
+    }
+    let engine = engine_of(&cluster).await;
+    assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 8);
+    // It looks each second: some of them are started anew between two looks, and some are not.
+    let end = runs.iter().enumerate().map(async |(n, run)| {
+        run.answer("approve", true).await.unwrap();
+        assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+        run.forget().await.unwrap();
+        if n < 4 {
+            client.start::<publish>("prose".into(), run.id()).await.unwrap();
+            waits(run).await;
+        }
+    });
+    join_all(end).await;
+    until("the others are gone", || async { engine.count_runs(RunFilter::default()).await.unwrap() == 4 }).await;
+    for run in &runs[..4] {
+        let there = run.events_from(0).await.unwrap();
+        let is_seen = || async { engine.history(run.id()).await.unwrap().is_some_and(|here| here == there) };
+        until("it is seen as it is", is_seen).await;
+        engine.answer(run.id(), "approve", true).await.unwrap();
+        assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("prose".into()));
+    }
+    for run in &runs[4..] {
+        let gone = tokio::time::timeout(Duration::from_secs(30), engine.cancel(run.id())).await;
+        assert!(gone.expect("it is answered").is_err(), "there is no such run");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_be_read_is_reported_and_keeps_nothing_from_others() {
+    let (cluster, _here, client) = with(worker()).await;
+    let poem = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    let prose = client.start::<publish>("prose".into(), "prose").await.unwrap();
+    waits(&poem).await;
+    waits(&prose).await;
+    let engine = engine_of(&cluster).await;
+    let body = r#"{"object_key": "newer", "new_state": {"r/0000000000": [123, 125]}}"#;
+    let set = cluster.ask_admin("/services/graphweft.publish/state", body).await;
+    assert!(set.starts_with("HTTP/1.1 202"), "{set}");
+    let sql = "select key from state where service_key = 'newer'";
+    until("it is there", || async { cluster.query(sql).await.contains("r/0000000000") }).await;
+    engine.answer("poem", "approve", true).await.unwrap();
+    assert_eq!(poem.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+    engine.cancel("prose").await.unwrap();
+    assert_eq!(prose.outcome().await.unwrap(), Outcome::Cancelled);
+    let is_over = || async { engine.count_runs(RunFilter::default().status(RunStatus::Cancelled)).await.unwrap() == 1 };
+    until("its end is seen", is_over).await;
+    engine.delete_run("prose").await.unwrap();
+    let refused = RestateStore::connect(&[cluster.admin_address()], &[cluster.ingress_address()]).await;
+    assert!(refused.unwrap_err().to_string().contains("newer"), "it is named");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -320,9 +320,10 @@ impl Fork {
         };
         let undriven = Undriven::by(&engine);
         let created = engine.0.create(new).await;
-        // From here the run is driven without another `.await`.
+        // From here the run is driven without another `.await`. What has failed may be done.
+        let created = created?;
         undriven.done();
-        let header = match created? {
+        let header = match created {
             Created::New(header) => header,
             Created::Existing(_) | Created::Deleted { .. } => return Err(ForkError::IdTaken { id }),
         };

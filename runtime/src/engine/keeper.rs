@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, select};
+use tokio::time::Instant;
 
 use super::inner::Engine;
 use super::inner::Inner;
@@ -40,6 +41,7 @@ impl Engine {
             let kept = Kept(inner);
             let (mut pause, mut most) = (LOOK, LOOK);
             let mut changed: Option<BoxFuture<'static, ()>> = None;
+            let mut stopped = Stopped::default();
             loop {
                 let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
                     tracing::warn!("the tokio runtime has no timers, so runs that wait are not resumed");
@@ -57,7 +59,11 @@ impl Engine {
                 // What changes during the look is looked at next.
                 changed = inner.store.changed();
                 let every = if changed.is_some() { LOOK_IF_TOLD } else { LOOK };
-                let looked = Engine::behind(inner).look(every).await;
+                let engine = Engine::behind(inner);
+                if stopped.is_time() {
+                    stopped.looked(engine.forget_stopped());
+                }
+                let looked = engine.look(every).await;
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(every) };
                 pause = looked.pause;
             }
@@ -93,6 +99,18 @@ impl Engine {
         Looked { pause: until.unwrap_or(every).clamp(Duration::from_millis(1), every), was_nudged }
     }
 
+    /// Has the runs claimed that were stopped since the server of the store was away. Returns whether there are any.
+    fn forget_stopped(&self) -> bool {
+        let mut halted = self.halted();
+        let before = halted.len();
+        halted.retain(|_, halt| !matches!(halt, Halt::Store(error) if error.may_pass()));
+        let are_some = halted.len() < before;
+        if are_some {
+            self.0.lost_claim.store(true, Ordering::Release);
+        }
+        are_some
+    }
+
     async fn claim_due(&self) -> Result<Claimed, StoreError> {
         let has_lost_one = self.0.lost_claim.swap(false, Ordering::AcqRel);
         let claim = Claim {
@@ -109,6 +127,27 @@ impl Engine {
             }
         }
         Ok(claimed)
+    }
+}
+
+/// When runs that were stopped are resumed: at once, and later each time that some were stopped again.
+#[derive(Default)]
+struct Stopped {
+    at: Option<Instant>,
+    pause: Duration,
+}
+
+impl Stopped {
+    /// The longest pause.
+    const MOST: Duration = Duration::from_secs(30);
+
+    fn is_time(&self) -> bool {
+        self.at.is_none_or(|at| at <= Instant::now())
+    }
+
+    fn looked(&mut self, are_some: bool) {
+        self.pause = if are_some { (2 * self.pause).clamp(LOOK_IF_TOLD, Stopped::MOST) } else { Duration::ZERO };
+        self.at = Some(Instant::now() + self.pause);
     }
 }
 

@@ -231,10 +231,14 @@ impl Engine {
             halt => _ = self.halted().insert(journal.key, halt.clone()),
         }
         let (is_parked, is_of_program) = (matches!(halt, Halt::Parked), halt.is_of_program());
+        let may_pass = matches!(&halt, Halt::Store(error) if error.may_pass());
         self.0.remove_run(&journal.run_id);
         journal.gone(halt);
         if is_of_program {
             self.release_later(&journal.run_id);
+        }
+        if may_pass {
+            self.keep();
         }
         if is_parked {
             // An answer may have come since it was recorded that the run waits: then the run is not suspended any more.

@@ -241,9 +241,9 @@ impl Engine {
         }
         let claim = self.claim(Some(&header)).await.map_err(Halt::Store)?;
         let undriven = Undriven::by(self);
-        let taken_up = self.take_up_claimed(reservation, &header, claim, versions).await;
+        let taken_up = self.take_up_claimed(reservation, &header, claim, versions).await?;
         undriven.done();
-        taken_up
+        Ok(taken_up)
     }
 
     async fn take_up_claimed(

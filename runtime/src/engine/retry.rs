@@ -254,6 +254,11 @@ impl Retry {
             }
         }
         let Some(definition) = definition else {
+            let store = &engine.0.store;
+            if store.is_volatile() && !store.is_shared() {
+                // No other engine will ever see it.
+                return Err(RunError::from(Halt::NotRegistered { workflow: header.workflow.clone() }).into());
+            }
             return if engine.request_retry(&header, &history, nodes).await? {
                 Ok(Run::of_header(&engine, &header))
             } else {
@@ -284,8 +289,10 @@ impl Retry {
         };
         let undriven = Undriven::by(&engine);
         let appended = engine.0.append(append).await;
-        // From here the run is driven without another `.await`.
-        undriven.done();
+        // From here the run is driven without another `.await`. What has failed may be done.
+        if appended.is_ok() {
+            undriven.done();
+        }
         if appended != Ok(Appended::Done) {
             ready.discard();
             return Err(appended.map_or_else(RetryError::Store, |_| goes_on(&run)));

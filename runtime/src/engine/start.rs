@@ -381,9 +381,9 @@ impl<T> Start<T> {
         let Checked { definition, input, recorded, id, state, begins, .. } = checked;
         let undriven = Undriven::by(&engine);
         let created = engine.0.create(new).await;
-        // From here the run is driven without another `.await`.
-        undriven.done();
+        // From here the run is driven without another `.await`. What has failed may be done.
         let created = created?;
+        undriven.done();
         if let Created::New(_) = created {
             meter::run_started(&definition.name);
         }

@@ -36,7 +36,7 @@ use crate::value::{self, drop_refused};
 /// Another node calls it by a workflow around it, `ctx.call::<index>(text)`: the pool is that of a place in a graph. A direct call, and
 /// a request, do not compile:
 ///
-/// ```compile_fail,E0599
+/// ```compile_fail,E0277
 /// use graphweft::prelude::*;
 ///
 /// #[node(pool = "gpu")]
@@ -45,7 +45,7 @@ use crate::value::{self, drop_refused};
 /// }
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// use graphweft::prelude::*;
 ///
 /// #[node(pool = "gpu")]
@@ -71,6 +71,10 @@ pub trait CalledInPool {}
 impl PoolContext {
     pub(crate) fn new(context: Context) -> Self {
         PoolContext(context)
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.0
     }
 
     /// Which attempt this is, from 1.

@@ -2,6 +2,7 @@
 
 mod away;
 mod context;
+mod requests;
 
 pub(crate) use away::{executor_of, send_away, take_result};
 pub use context::PoolContext;

@@ -128,7 +128,8 @@ pub enum StoreError {
         /// Why.
         message: String,
     },
-    /// The server of the database cannot be reached, or takes no connections at present. Nothing was done. It may be back later.
+    /// The server of the database cannot be reached, takes no connections at present, or the connection to it was lost. Nothing was done,
+    /// unless the message says that it may be. It may be back later: an engine resumes the runs that this has stopped.
     #[error("{server} cannot be reached: {message}")]
     Unreachable {
         /// The server and the database.
@@ -154,4 +155,11 @@ pub enum StoreError {
         /// What failed, where, and what to do.
         message: String,
     },
+}
+
+impl StoreError {
+    /// Whether it may be over by itself, since the server of the database was away.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, StoreError::Unreachable { .. })
+    }
 }

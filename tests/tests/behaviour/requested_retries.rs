@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use graphweft::prelude::*;
-use graphweft::{Event, EventKind, RetryError, RunStatus, json};
+use graphweft::{Event, EventKind, RetryError, RunError, RunStatus, json};
 use graphweft_tests::{Death, Journal, OnDisk, life};
 
 #[node]
@@ -212,4 +212,17 @@ fn a_requested_retry_that_does_not_fit_the_program_is_reported_and_nothing_is_re
     assert_eq!(result.unwrap(), json!(40));
     let requested = retries(&before).len();
     assert_eq!(retries(&after).len(), requested + 1);
+}
+
+#[test]
+fn a_retry_in_memory_without_the_workflow_is_refused_and_changes_nothing() {
+    life(async {
+        let engine = Engine::builder().resource(Journal::default()).build().unwrap();
+        let run = engine.start::<work>(7).id("run").await.unwrap();
+        let failed = run.result().await.unwrap_err();
+        let error = engine.retry("run").await.unwrap_err();
+        assert!(matches!(error, RetryError::Run(RunError::NotRegistered { .. })), "{error}");
+        assert_eq!(run.status().await.unwrap(), RunStatus::Failed);
+        assert_eq!(run.result().await.unwrap_err(), failed);
+    });
 }

@@ -514,3 +514,115 @@ fn a_run_whose_records_could_not_be_read_when_it_was_resumed_says_so_until_it_is
         assert_eq!(run.result().await.unwrap(), 7);
     });
 }
+
+mod away {
+    //! The server of a database is away for some time: what that has stopped is resumed without a word of the program.
+
+    use std::sync::atomic::AtomicU32;
+
+    use graphweft::store::{Claim, Claimed};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Away {
+        inner: MemoryStore,
+        is_away: Arc<AtomicBool>,
+        /// The next run is added, and nothing says so.
+        loses_reply: Arc<AtomicBool>,
+    }
+
+    impl Away {
+        fn answer<T: Send + 'static>(
+            &self,
+            answer: BoxFuture<'static, Result<T, StoreError>>,
+        ) -> BoxFuture<'static, Result<T, StoreError>> {
+            match self.is_away.load(Ordering::SeqCst) {
+                true => async { Err(away()) }.boxed(),
+                false => answer,
+            }
+        }
+    }
+
+    fn away() -> StoreError {
+        StoreError::Unreachable { server: "the database".to_owned(), message: "nothing listens".to_owned() }
+    }
+
+    impl Store for Away {
+        graphweft_tests::forward_store! {
+            join leave read header list count overview open_questions delete reserve_task start_over is_alive is_served feed feed_end graph
+            logs keeps_snapshots put_snapshot snapshot
+        }
+
+        fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+            let created = self.inner.create(run);
+            match self.loses_reply.swap(false, Ordering::SeqCst) {
+                true => created.map(|_| Err(away())).boxed(),
+                false => created,
+            }
+        }
+
+        fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+            let inner = self.inner.clone();
+            self.answer(async move { inner.append(batch).await }.boxed())
+        }
+
+        fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+            let inner = self.inner.clone();
+            self.answer(async move { inner.claim(claim).await }.boxed())
+        }
+    }
+
+    #[node]
+    async fn counts(n: u32, #[resource] begun: &Arc<AtomicU32>) -> u32 {
+        begun.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        n + 1
+    }
+
+    workflow! { counting(u32) -> u32 { START => counts; } }
+
+    fn engine(store: &Away, begun: &Arc<AtomicU32>) -> Engine {
+        Engine::builder().store(store.clone()).resource(Arc::clone(begun)).register::<counting>().build().unwrap()
+    }
+
+    async fn result(engine: &Engine) -> u32 {
+        let run = engine.get_run_of::<counting>("run").await.unwrap().expect("it is in the store");
+        let result = async {
+            loop {
+                match run.result().await {
+                    Err(RunError::Store(StoreError::Unreachable { .. })) => tokio::task::yield_now().await,
+                    result => return result.unwrap(),
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), result).await.expect("it is resumed")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn runs_that_it_has_stopped_are_resumed_when_it_is_back() {
+        let (store, begun) = (Away::default(), Arc::default());
+        let engine = engine(&store, &begun);
+        engine.start::<counting>(1).id("run").await.unwrap();
+        while begun.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        store.is_away.store(true, Ordering::SeqCst);
+        engine.until_not_driven("run").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        store.is_away.store(false, Ordering::SeqCst);
+        assert_eq!(result(&engine).await, 2);
+        assert_eq!(begun.load(Ordering::SeqCst), 2, "its node was not recorded");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_whose_addition_is_not_known_is_driven() {
+        let (store, begun) = (Away::default(), Arc::default());
+        let engine = engine(&store, &begun);
+        store.loses_reply.store(true, Ordering::SeqCst);
+        let error = engine.start::<counting>(1).id("run").await.unwrap_err();
+        assert!(error.to_string().contains("nothing listens"), "{error}");
+        assert_eq!((result(&engine).await, begun.load(Ordering::SeqCst)), (2, 1));
+    }
+}

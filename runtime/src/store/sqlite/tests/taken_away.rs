@@ -98,12 +98,20 @@ fn long_run() -> NewRun {
     NewRun { records: vec![said(&"x".repeat(20_000))], ..new_run("long") }
 }
 
+/// Has all of the log in the file.
+fn checkpoint(connection: &Connection) {
+    // It does nothing while the lease is being renewed, and says so.
+    let is_busy =
+        || connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).unwrap() != 0;
+    while is_busy() {}
+}
+
 #[tokio::test]
 async fn a_file_that_is_cut_off_stops_its_store() {
     let (_root, path, store) = in_use().await;
     create(&store, long_run()).await;
     // All of it is in the file.
-    behind_the_back(&path).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    checkpoint(&behind_the_back(&path));
     let whole = fs::metadata(&path).unwrap().len();
     store.0.file.look_at_length();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(whole / 2).unwrap();
@@ -119,7 +127,7 @@ async fn a_file_that_is_cut_off_stops_its_store() {
 async fn a_small_file_that_is_cut_off_and_as_long_as_before_when_it_is_looked_at_stops_its_store() {
     let (_root, path, store) = in_use().await;
     create(&store, long_run()).await;
-    behind_the_back(&path).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    checkpoint(&behind_the_back(&path));
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     let whole = file.metadata().unwrap().len();
     store.0.file.look_at_length();
@@ -135,15 +143,12 @@ async fn a_file_that_is_shorter_after_a_vacuum_is_whole() {
     create(&store, long_run()).await;
     move_log(&store).await;
     let other = behind_the_back(&path);
-    // It does nothing while the lease is being renewed, and says so.
-    let is_busy = || other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).unwrap() != 0;
-    let checkpoint = || while is_busy() {};
-    checkpoint();
+    checkpoint(&other);
     store.0.file.look_at_length();
     let before = fs::metadata(&path).unwrap().len();
     other.execute_batch("CREATE TABLE more (x); INSERT INTO more VALUES (zeroblob(50000)); DROP TABLE more").unwrap();
     other.execute_batch("DELETE FROM journal WHERE length(body) > 10000; VACUUM").unwrap();
-    checkpoint();
+    checkpoint(&other);
     assert!(fs::metadata(&path).unwrap().len() < before);
     // It is looked at before the lease is renewed.
     for _ in 0..2 {
