@@ -7,11 +7,16 @@ use futures::FutureExt;
 use futures::future::{Either, select};
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, MemoryStore, Record, Store};
-use graphweft::{AnswerError, EventKind, Never};
+use graphweft::{AnswerError, EngineBuilder, EventKind, Never};
 use graphweft_tests::{Death, Journal, Remains, life, paths, records};
 
 const SOON: Duration = Duration::from_millis(40);
 const LATER: Duration = Duration::from_secs(3600);
+
+/// The time at which all that was to come [`LATER`] has come.
+fn later(engine: EngineBuilder) -> EngineBuilder {
+    engine.clock(|| SystemTime::now() + LATER)
+}
 
 /// Records an answer as another process does, without any that continues the run.
 async fn record_answer(remains: &Remains, question: &str, answer: u32) {
@@ -42,8 +47,13 @@ async fn decide(ctx: &Context, biased: bool, deadline: Duration) -> String {
 }
 
 #[node]
-async fn review(biased: bool, ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
-    let decided = decide(ctx, biased, SOON).await;
+async fn review(
+    (biased, deadline): (bool, Duration),
+    ctx: &Context,
+    #[resource] journal: &Journal,
+    #[resource] death: &Death,
+) -> String {
+    let decided = decide(ctx, biased, deadline).await;
     journal.note(decided.clone());
     death.come("decided").await;
     ctx.step("publish", || std::future::ready(Ok::<_, Never>(()))).await.ok();
@@ -51,7 +61,7 @@ async fn review(biased: bool, ctx: &Context, #[resource] journal: &Journal, #[re
     decided
 }
 
-workflow! { reviewed(bool) -> String { START => review; } }
+workflow! { reviewed((bool, Duration)) -> String { START => review; } }
 
 #[test]
 fn a_question_that_was_answered_in_time_was_so_also_when_the_deadline_passes_during_a_restart() {
@@ -60,13 +70,12 @@ fn a_question_that_was_answered_in_time_was_so_also_when_the_deadline_passes_dur
         life(async {
             let death = Death::at(if attempt % 4 < 2 { "decided" } else { "published" });
             let engine = remains.engine(&death).build().unwrap();
-            let run = engine.start::<reviewed>(attempt % 2 == 0).id("run").await.unwrap();
+            let run = engine.start::<reviewed>((attempt % 2 == 0, LATER)).id("run").await.unwrap();
             assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
             run.answer("approve", true).await.unwrap();
             death.came().await;
         });
-        std::thread::sleep(SOON);
-        let (output, events) = remains.goes_on::<reviewed>();
+        let (output, events) = remains.goes_on_with::<reviewed>(later);
         assert_eq!(output.unwrap(), "answered true");
         assert_eq!(remains.journal.lines(), ["answered true"; 2]);
         let withdrawn = paths(&events, |kind| *kind == EventKind::RequestWithdrawn);
@@ -78,7 +87,7 @@ fn a_question_that_was_answered_in_time_was_so_also_when_the_deadline_passes_dur
 fn a_deadline_that_passed_first_did_so_also_when_the_question_is_asked_again() {
     for attempt in 0..10 {
         let remains = Remains::default();
-        remains.dies_at::<reviewed>(attempt % 2 == 0, "decided");
+        remains.dies_at::<reviewed>((attempt % 2 == 0, SOON), "decided");
         let (output, _) = remains.goes_on::<reviewed>();
         assert_eq!(output.unwrap(), "deadline passed");
         life(async {
@@ -90,8 +99,8 @@ fn a_deadline_that_passed_first_did_so_also_when_the_question_is_asked_again() {
 }
 
 #[node]
-async fn within(deadline: u64, ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
-    let asked = ctx.ask::<bool>("approve", "Ship it?").key("7").within(Duration::from_millis(deadline)).await;
+async fn within(deadline: Duration, ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
+    let asked = ctx.ask::<bool>("approve", "Ship it?").key("7").within(deadline).await;
     let decided = match asked {
         Ok(yes) => format!("answered {yes}"),
         Err(elapsed) => elapsed.to_string(),
@@ -103,7 +112,7 @@ async fn within(deadline: u64, ctx: &Context, #[resource] journal: &Journal, #[r
     decided
 }
 
-workflow! { asked_within(u64) -> String { START => within; } }
+workflow! { asked_within(Duration) -> String { START => within; } }
 
 #[test]
 fn a_question_with_a_deadline_was_answered_in_time_also_when_that_passes_during_a_restart() {
@@ -112,13 +121,12 @@ fn a_question_with_a_deadline_was_answered_in_time_also_when_that_passes_during_
         life(async {
             let death = Death::at(place);
             let engine = remains.engine(&death).build().unwrap();
-            let run = engine.start::<asked_within>(200).id("run").await.unwrap();
+            let run = engine.start::<asked_within>(LATER).id("run").await.unwrap();
             assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
             run.answer("approve:7", true).await.unwrap();
             death.came().await;
         });
-        std::thread::sleep(Duration::from_millis(200));
-        let (output, events) = remains.goes_on::<asked_within>();
+        let (output, events) = remains.goes_on_with::<asked_within>(later);
         assert_eq!(output.unwrap(), "answered true");
         assert_eq!(remains.journal.lines(), ["answered true"; 2]);
         let withdrawn = paths(&events, |kind| *kind == EventKind::RequestWithdrawn);
@@ -130,7 +138,7 @@ fn a_question_with_a_deadline_was_answered_in_time_also_when_that_passes_during_
 fn a_question_whose_deadline_has_passed_is_withdrawn_in_every_process() {
     for place in ["decided", "published"] {
         let remains = Remains::default();
-        remains.dies_at::<asked_within>(40, place);
+        remains.dies_at::<asked_within>(SOON, place);
         let (output, events) = remains.goes_on::<asked_within>();
         assert_eq!(output.unwrap(), "nothing came within 40ms");
         assert_eq!(remains.journal.lines(), ["nothing came within 40ms"; 2]);
@@ -191,7 +199,7 @@ fn a_child_that_was_faster_than_a_timer_was_so_in_every_process() {
     #[node]
     async fn either(ctx: &Context, #[resource] death: &Death) -> String {
         let child = ctx.call::<quick>(1);
-        let timer = ctx.sleep(SOON);
+        let timer = ctx.sleep(LATER);
         let first = match select(timer, child).await {
             Either::Left(((), _)) => "timer".to_owned(),
             Either::Right((output, _)) => format!("child {output:?}"),
@@ -203,8 +211,7 @@ fn a_child_that_was_faster_than_a_timer_was_so_in_every_process() {
     for _ in 0..10 {
         let remains = Remains::default();
         remains.dies_at::<hurrying>((), "decided");
-        std::thread::sleep(SOON);
-        let (output, _) = remains.goes_on::<hurrying>();
+        let (output, _) = remains.goes_on_with::<hurrying>(later);
         assert_eq!(output.unwrap(), "child Ok(2)");
         assert_eq!(remains.journal.lines(), ["quick"]);
     }
@@ -411,7 +418,7 @@ fn a_question_that_was_asked_again_wins_in_every_process() {
     #[node]
     async fn works(ctx: &Context, #[resource] journal: &Journal) -> String {
         let slow = ctx.step("slow", || async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
             Ok::<u32, Never>(0)
         });
         let mut slow = std::pin::pin!(slow);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
 
 use futures::future::join_all;
 use futures::poll;
@@ -589,13 +590,17 @@ workflow! { taking_what_is_there() -> Vec<u64> { START => takes_what_is_there; }
 async fn a_signal_that_was_there_before_comes_in_time_however_short_that_is() {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
-    let engine = Engine::builder().store(store).register::<taking_what_is_there>().build().unwrap();
+    let hours = Arc::new(AtomicU32::new(0));
+    let shown = Arc::clone(&hours);
+    let clock = move || SystemTime::now() + shown.load(Ordering::SeqCst) * HOUR;
+    let engine = Engine::builder().clock(clock).store(store).register::<taking_what_is_there>().build().unwrap();
     for at in 0..10 {
         let start = engine.start::<taking_what_is_there>(()).id(format!("run {at}"));
-        let run = start.after(Duration::from_millis(300)).await.unwrap();
+        let run = start.after(HOUR).await.unwrap();
         for cents in 0..5 {
             run.signal(PAID, cents).await.unwrap();
         }
+        hours.fetch_add(1, Ordering::SeqCst);
         let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it ends");
         assert_eq!(result.unwrap(), [0, 1, 2, 3, 4]);
     }
