@@ -52,6 +52,15 @@ impl Workers {
         Command::new("kill").args([format!("-{signal}"), id]).status().expect("`kill` is there");
     }
 
+    /// Starts those again that have ended, since the server was away when they started.
+    fn restart_ended(&mut self) {
+        for at in 0..self.alive.len() {
+            if self.alive[at].try_wait().expect("it is a child").is_some() {
+                self.alive[at] = self.spawn(at);
+            }
+        }
+    }
+
     fn kill(&mut self, at: usize) {
         self.alive[at].kill().expect("it can be killed");
         self.alive[at].wait().expect("it ends");
@@ -103,6 +112,7 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
             }
         }
         tokio::time::sleep(Duration::from_millis(100 + dice.below(300))).await;
+        workers.restart_ended();
         if fault == faults {
             continue;
         }
