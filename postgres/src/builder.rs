@@ -14,7 +14,7 @@ use tokio_postgres::config::{Host, TargetSessionAttrs};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Socket};
 
-use crate::connections::{Connect, Connections, Facts, set_up};
+use crate::connections::{Connect, Connections, Facts, KEEPALIVES, set_up};
 use crate::schema::migrate;
 use crate::store::PostgresStore;
 use crate::trouble::{Trouble, chain};
@@ -113,10 +113,9 @@ impl PostgresStoreBuilder {
         // That is for each socket. A server that accepts a connection may say nothing on it.
         let patience = patience * u32::try_from(config.get_hosts().len()).unwrap_or(1).max(1);
         // A server whose machine is gone says nothing: without these, a statement waits for it for hours.
-        config
-            .keepalives_idle(Duration::from_secs(10))
-            .keepalives_interval(Duration::from_secs(3))
-            .keepalives_retries(3);
+        let [(_, idle), (_, interval), (_, retries)] = KEEPALIVES;
+        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+        config.keepalives_idle(seconds(idle)).keepalives_interval(seconds(interval)).keepalives_retries(retries);
         config.tcp_user_timeout(Duration::from_secs(20));
         let server: Arc<str> = place_of(&config).into();
         let schema: Arc<str> = self.schema.into();

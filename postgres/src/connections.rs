@@ -29,7 +29,8 @@ const AGAIN: [Duration; 6] = [
 /// runs meanwhile, and nothing takes them over before.
 pub(crate) const IDLE: &str = "idle_in_transaction_session_timeout = '3s'";
 
-/// By which the server notices that a machine is gone, as the store does by its own. Their defaults are hours.
+/// By which each side notices that the machine of the other is gone: after so many seconds, so many seconds again, and so many times. Their
+/// defaults are hours.
 pub(crate) const KEEPALIVES: [(&str, u32); 3] =
     [("tcp_keepalives_idle", 10), ("tcp_keepalives_interval", 3), ("tcp_keepalives_count", 3)];
 

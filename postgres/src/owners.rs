@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Object;
+use futures::FutureExt;
+use futures::future::Fuse;
 use graphweft::store::{Owner, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -203,7 +205,7 @@ impl Drop for All {
 struct Session {
     client: Client,
     /// Resolves when the connection ends.
-    ended: oneshot::Receiver<()>,
+    ended: Fuse<oneshot::Receiver<()>>,
     /// Whether it holds the lock. If not, the connection that the owner had before does, which the server has not noticed the
     /// end of.
     is_locked: bool,
@@ -214,7 +216,7 @@ struct Session {
 impl Session {
     async fn begin(connections: &Connections, id: i64) -> Result<Self, Trouble> {
         let (client, ended) = connections.alone().await?;
-        let mut session = Session { client, ended, is_locked: false, row: None };
+        let mut session = Session { client, ended: ended.fuse(), is_locked: false, row: None };
         // An owner that has left stays until no claim or start of it can be under way any more, and one that was stopped until it is not expected
         // any more.
         let forget = "delete from owners where expires < now() - interval '30 days' and not exists (

@@ -260,18 +260,21 @@ const AHEAD: i64 = 1 << 32;
 pub(crate) async fn facts(client: &mut Client) -> Result<Facts, Trouble> {
     let step = client.transaction().await?;
     step.execute("select pg_advisory_xact_lock($1, 0)", &[&LOCKS]).await?;
+    // Every user may ask for it, unless that was revoked.
+    let may_ask = "select has_function_privilege('pg_control_system()', 'execute')";
+    let system: Option<i64> = match step.query_one(may_ask, &[]).await?.try_get(0)? {
+        true => step.query_one("select system_identifier from pg_control_system()", &[]).await?.try_get(0)?,
+        false => None,
+    };
     let behind = format!(
-        "update meta set system = own.id, xids = xids + ahead + case when system <> own.id then {AHEAD} else 0 end
+        "update meta set system = coalesce($1, system), xids = xids + ahead + case when system <> $1 then {AHEAD} else 0 end
          from (
              select (greatest((select max(place) from journal), deleted_place) >> 16) + 1
                  - (pg_snapshot_xmax(pg_current_snapshot())::text::bigint + xids) as behind from meta
-         ) as places, greatest(behind, 0) as ahead, (
-             select case when has_function_privilege('pg_control_system()', 'execute')
-                 then (select system_identifier from pg_control_system()) end as id
-         ) as own
-         where system is distinct from own.id or ahead > 0"
+         ) as places, greatest(behind, 0) as ahead
+         where $1::bigint is not null and system is distinct from $1 or ahead > 0"
     );
-    step.execute(&behind, &[]).await?;
+    step.execute(&behind, &[&system]).await?;
     let row = step.query_one("select owner_locks(), xids from meta", &[]).await?;
     let facts = Facts { locks: row.try_get(0)?, xids: row.try_get(1)? };
     step.commit().await?;

@@ -21,7 +21,7 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 use crate::connections::{Connections, Facts, IDLE, KEEPALIVES};
 use crate::runs;
 use crate::store::PostgresStore;
-use crate::trouble::{Trouble, is_undone_by};
+use crate::trouble::{Trouble, chain, is_undone_by};
 
 impl Transactional for PostgresStore {
     const IS_EXCLUSIVE: bool = false;
@@ -317,10 +317,9 @@ impl Transaction {
                 InTransaction::Written(output, Arc::new(open))
             }
             Ok(Some(why)) => InTransaction::Undone(why.to_owned()),
-            Err(error) => InTransaction::Undone(format!(
-                "what a transaction has written cannot be committed: {}",
-                Trouble::from(error).for_caller(&connections.server)
-            )),
+            Err(error) => {
+                InTransaction::Undone(format!("what a transaction has written cannot be committed: {}", chain(&error)))
+            }
         }
     }
 }
@@ -395,7 +394,10 @@ impl StoreTransaction for Open {
                     // Otherwise the server undoes it when it notices that the connection is closed. That is closed all the same: the body
                     // may have thrown away what is prepared on it.
                     drop(client.batch_execute("rollback").await);
-                    Ok(CommitOutcome::Undone(words(trouble).to_string()))
+                    Ok(CommitOutcome::Undone(match trouble {
+                        Trouble::Database(error) => chain(&error),
+                        trouble => words(trouble).to_string(),
+                    }))
                 }
                 Err(Uncommitted::Unknown(trouble)) => Err(words(trouble)),
             }

@@ -391,10 +391,13 @@ impl Store for RestateStore {
                 idempotency_key: Some("fork".to_owned()),
             };
             if let Some(header) = self.0.runs.header(&run.id).await? {
+                if header.status.is_over() {
+                    return Ok(Created::Existing(header));
+                }
                 // One that is this fork, and has not ended, continues if its invocation was killed.
                 let asks = json!(StatusOf { input: Some(of) });
                 let status = self.0.call(&address, "status", &asks).await.map_err(|error| failed(&error))?;
-                if header.status.is_over() || status["is_same_input"] != true {
+                if status["is_same_input"] != true {
                     return Ok(Created::Existing(header));
                 }
             }

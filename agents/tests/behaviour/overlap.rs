@@ -171,9 +171,12 @@ async fn a_run_that_waits_sees_what_the_one_before_it_has_added() {
     model.reached.notified().await;
     let second = start::<queued>(&other, "second", "Hello").await;
     come(&other, 2).await;
-    while sleeps(&other, "second").await.0 == 0 {
-        tokio::task::yield_now().await;
-    }
+    let sleeps_once = async {
+        while sleeps(&other, "second").await.0 == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), sleeps_once).await.expect("it sleeps");
     model.may_reply.notify_one();
     assert_eq!(result(&first).await.unwrap(), "1 seen");
     assert_eq!(result(&second).await.unwrap(), "3 seen");

@@ -52,10 +52,14 @@ impl Workers {
         Command::new("kill").args([format!("-{signal}"), id]).status().expect("`kill` is there");
     }
 
-    /// Starts those again that have ended, since the server was away when they started.
-    fn restart_ended(&mut self) {
+    /// Starts those again that have ended, since the server was away when they started. Nothing else ends one.
+    fn restart_ended(&mut self, outage: Option<Instant>) {
         for at in 0..self.alive.len() {
-            if self.alive[at].try_wait().expect("it is a child").is_some() {
+            if let Some(status) = self.alive[at].try_wait().expect("it is a child") {
+                assert!(
+                    outage.is_some_and(|at| at.elapsed() < Duration::from_secs(30)),
+                    "worker {at} has ended: {status}"
+                );
                 self.alive[at] = self.spawn(at);
             }
         }
@@ -100,6 +104,7 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
     // Without the workflows: it answers, and drives no run.
     let person = Engine::builder().store(store.clone()).build().unwrap();
     let begun = Instant::now();
+    let mut outage = None;
     let (mut fault, mut stopped, mut cut, mut crashed, mut away) = (0, 0, 0, 0, 0);
     while !all_are_over(&store, all).await {
         let limit = Duration::from_secs(300 + 5 * faults);
@@ -112,7 +117,7 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
             }
         }
         tokio::time::sleep(Duration::from_millis(100 + dice.below(300))).await;
-        workers.restart_ended();
+        workers.restart_ended(outage);
         if fault == faults {
             continue;
         }
@@ -120,6 +125,9 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
         let at = usize::try_from(dice.below(WORKERS as u64)).unwrap();
         // Each kind once, before the dice say which.
         let kind = KINDS.get(fault as usize - 1).copied().unwrap_or_else(|| dice.below(9));
+        if kind > 4 {
+            outage = Some(Instant::now());
+        }
         match kind {
             0..4 => workers.kill(at),
             4 => {

@@ -273,8 +273,7 @@ async fn attempts_that_wait_in_a_full_worker_are_cancelled_also_if_another_one_h
 
 /// Passes on what a worker says, but for the end of its first result, behind which the connection is cut: as if the server had died when it had
 /// recorded the one and not the other.
-async fn cut_once(listener: TcpListener, port: u16) -> std::io::Result<()> {
-    let is_cut = Arc::new(AtomicBool::new(false));
+async fn cut_once(listener: TcpListener, port: u16, is_cut: Arc<AtomicBool>) -> std::io::Result<()> {
     loop {
         let (mut server, _) = listener.accept().await?;
         let is_cut = Arc::clone(&is_cut);
@@ -322,12 +321,14 @@ async fn a_result_that_is_recorded_without_its_end_is_a_result() {
     let worker = Here::serve(executes(&card)).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let cuts = tokio::spawn(cut_once(listener, worker.port()));
+    let is_cut = Arc::new(AtomicBool::new(false));
+    let cuts = tokio::spawn(cut_once(listener, worker.port(), Arc::clone(&is_cut)));
     cluster.admin().register(&address).await.unwrap();
     let run = client.start::<poster>(7, "poster").await.unwrap();
     let outcome = tokio::time::timeout(Duration::from_secs(30), run.outcome()).await;
     assert_eq!(outcome.expect("it has ended").unwrap(), Outcome::Completed(7));
     assert_eq!(card.begun.load(Ordering::SeqCst), 1);
+    assert!(is_cut.load(Ordering::SeqCst), "its end was sent apart from the result");
     cuts.abort();
 }
 

@@ -14,7 +14,7 @@ use super::inner::Inner;
 use crate::catch::caught;
 use crate::halt::Halt;
 use crate::run_error::RunError;
-use crate::store::{Claim, Claimed, StoreError};
+use crate::store::{Claim, Claimed, RunKey, StoreError};
 
 /// How often the store is polled for changes by other processes.
 const LOOK: Duration = Duration::from_millis(250);
@@ -59,11 +59,7 @@ impl Engine {
                 // What changes during the look is looked at next.
                 changed = inner.store.changed();
                 let every = if changed.is_some() { LOOK_IF_TOLD } else { LOOK };
-                let engine = Engine::behind(inner);
-                if stopped.is_time() {
-                    stopped.looked(engine.forget_stopped());
-                }
-                let looked = engine.look(every).await;
+                let looked = Engine::behind(inner).look(every, &mut stopped).await;
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(every) };
                 pause = looked.pause;
             }
@@ -71,8 +67,8 @@ impl Engine {
     }
 
     /// Resumes the runs that are due. `every`: the longest pause until the next look.
-    async fn look(&self, every: Duration) -> Looked {
-        let claimed = match self.claim_due().await {
+    async fn look(&self, every: Duration, stopped: &mut Stopped) -> Looked {
+        let claimed = match self.claim_due(stopped).await {
             Ok(claimed) => claimed,
             Err(error) => {
                 self.0.lost_claim.store(true, Ordering::Release);
@@ -99,27 +95,29 @@ impl Engine {
         Looked { pause: until.unwrap_or(every).clamp(Duration::from_millis(1), every), was_nudged }
     }
 
-    /// Has the runs claimed that were stopped since the server of the store was away. Returns whether there are any.
-    fn forget_stopped(&self) -> bool {
-        let mut halted = self.halted();
-        let before = halted.len();
-        halted.retain(|_, halt| !matches!(halt, Halt::Store(error) if error.may_pass()));
-        let are_some = halted.len() < before;
-        if are_some {
-            self.0.lost_claim.store(true, Ordering::Release);
-        }
-        are_some
+    /// The runs that were stopped since the server of the store was away, and were not resumed since.
+    fn stopped(&self) -> Vec<RunKey> {
+        let halted = self.halted();
+        let stopped = halted.iter().filter(|(_, halt)| matches!(halt, Halt::Store(error) if error.may_pass()));
+        stopped.map(|(key, _)| *key).collect()
     }
 
-    async fn claim_due(&self) -> Result<Claimed, StoreError> {
+    async fn claim_due(&self, stopped: &mut Stopped) -> Result<Claimed, StoreError> {
         let has_lost_one = self.0.lost_claim.swap(false, Ordering::AcqRel);
-        let claim = Claim {
-            own: has_lost_one,
+        let again = if stopped.is_time() { Some(self.stopped()) } else { None };
+        let mut claim = Claim {
+            own: stopped.may_be_own(has_lost_one) || again.as_ref().is_some_and(|again| !again.is_empty()),
             orphans: self.0.recovers.load(Ordering::Acquire),
             limit: 64,
             ..self.claim(None).await?
         };
+        if let Some(again) = &again {
+            claim.except.retain(|key| !again.contains(key));
+        }
         let claimed = self.claim_runs(claim).await?;
+        if let Some(again) = again {
+            stopped.looked(again.len());
+        }
         if has_lost_one {
             // The lost one may have reported any of them.
             for live in self.0.runs.keys().into_iter().filter_map(|key| self.0.runs.by_key(key)) {
@@ -130,24 +128,42 @@ impl Engine {
     }
 }
 
-/// When runs that were stopped are resumed: at once, and later each time that some were stopped again.
+/// When runs that were stopped are resumed: at once, and later each time that they have not become fewer.
 #[derive(Default)]
 struct Stopped {
     at: Option<Instant>,
     pause: Duration,
+    /// How many there were at the last look.
+    last: usize,
+    /// Until then there may be runs that a lost claim has given to this engine.
+    own_until: Option<Instant>,
 }
 
 impl Stopped {
     /// The longest pause.
     const MOST: Duration = Duration::from_secs(30);
 
+    /// How long what was lost may be under way in the store, or hold the rows of its runs.
+    const UNDER_WAY: Duration = Duration::from_secs(5);
+
     fn is_time(&self) -> bool {
         self.at.is_none_or(|at| at <= Instant::now())
     }
 
-    fn looked(&mut self, are_some: bool) {
-        self.pause = if are_some { (2 * self.pause).clamp(LOOK_IF_TOLD, Stopped::MOST) } else { Duration::ZERO };
-        self.at = Some(Instant::now() + self.pause);
+    fn looked(&mut self, stopped: usize) {
+        self.pause = match stopped {
+            0 => Duration::ZERO,
+            fewer if fewer < self.last => LOOK_IF_TOLD,
+            _ => (2 * self.pause).clamp(LOOK_IF_TOLD, Stopped::MOST),
+        };
+        (self.at, self.last) = (Some(Instant::now() + self.pause), stopped);
+    }
+
+    fn may_be_own(&mut self, has_lost_one: bool) -> bool {
+        if has_lost_one {
+            self.own_until = Some(Instant::now() + Stopped::UNDER_WAY);
+        }
+        self.own_until.is_some_and(|until| Instant::now() < until)
     }
 }
 

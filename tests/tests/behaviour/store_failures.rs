@@ -587,11 +587,17 @@ mod away {
     }
 
     async fn result(engine: &Engine) -> u32 {
-        let run = engine.get_run_of::<counting>("run").await.unwrap().expect("it is in the store");
+        result_of(engine, "run").await
+    }
+
+    async fn result_of(engine: &Engine, id: &str) -> u32 {
+        let run = engine.get_run_of::<counting>(id).await.unwrap().expect("it is in the store");
         let result = async {
             loop {
                 match run.result().await {
-                    Err(RunError::Store(StoreError::Unreachable { .. })) => tokio::task::yield_now().await,
+                    Err(RunError::Store(StoreError::Unreachable { .. })) => {
+                        tokio::time::sleep(Duration::from_millis(10)).await
+                    }
                     result => return result.unwrap(),
                 }
             }
@@ -608,12 +614,34 @@ mod away {
             tokio::task::yield_now().await;
         }
         store.is_away.store(true, Ordering::SeqCst);
-        engine.until_not_driven("run").await.unwrap();
+        assert_eq!(engine.until_not_driven("run").await, Err(RunError::Store(away())));
         tokio::time::sleep(Duration::from_secs(5)).await;
         assert_eq!(begun.load(Ordering::SeqCst), 1);
         store.is_away.store(false, Ordering::SeqCst);
         assert_eq!(result(&engine).await, 2);
         assert_eq!(begun.load(Ordering::SeqCst), 2, "its node was not recorded");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_of_many_runs_that_it_has_stopped_are_resumed() {
+        const RUNS: u32 = 200;
+        let (store, begun) = (Away::default(), Arc::default());
+        let engine = engine(&store, &begun);
+        for n in 0..RUNS {
+            engine.start::<counting>(n).id(format!("run {n}")).await.unwrap();
+        }
+        while begun.load(Ordering::SeqCst) < RUNS {
+            tokio::task::yield_now().await;
+        }
+        store.is_away.store(true, Ordering::SeqCst);
+        for n in 0..RUNS {
+            let stopped = engine.until_not_driven(&format!("run {n}")).await;
+            assert_eq!(stopped, Err(RunError::Store(away())));
+        }
+        store.is_away.store(false, Ordering::SeqCst);
+        for n in 0..RUNS {
+            assert_eq!(result_of(&engine, &format!("run {n}")).await, n + 1);
+        }
     }
 
     #[tokio::test(start_paused = true)]
