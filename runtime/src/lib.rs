@@ -36,6 +36,7 @@ mod node_facts;
 mod node_info;
 mod options;
 mod pool;
+mod pool_requests;
 mod question;
 mod replacement;
 mod requests;

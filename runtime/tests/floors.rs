@@ -42,7 +42,7 @@ const FLOORS: &[&[&str]] = &[
     &["engine", "typed"],
     &["child"],
     &["ask", "scope", "sqlite_transactions"],
-    &["testing"],
+    &["pool_requests", "testing"],
 ];
 
 /// Not part of the program: what tests are made of.

@@ -73,7 +73,7 @@ impl PoolContext {
         PoolContext(context)
     }
 
-    pub(super) fn context(&self) -> &Context {
+    pub(crate) fn context(&self) -> &Context {
         &self.0
     }
 

@@ -2,7 +2,6 @@
 
 mod away;
 mod context;
-mod requests;
 
 pub(crate) use away::{executor_of, send_away, take_result};
 pub use context::PoolContext;

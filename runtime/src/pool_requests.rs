@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::context::PoolContext;
 use crate::ask::{Ask, Wait};
 use crate::child::{Sleep, StartOver, StartRun, Step, StepContext};
 use crate::node::Payload;
+use crate::pool::PoolContext;
 use crate::scope::{OpenScope, Scope};
 use crate::signal::Signal;
 use crate::workflow::Workflow;
