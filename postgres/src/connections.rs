@@ -216,8 +216,12 @@ pub(crate) fn path(schema: &str) -> String {
 
 /// What every connection of the store begins with.
 pub(crate) fn set_up(schema: &str) -> String {
-    let keepalives = KEEPALIVES.map(|(name, value)| format!("; set {name} = {value}")).concat();
-    format!("{}; set {IDLE}{keepalives}", path(schema))
+    format!("{}; set {IDLE}{}", path(schema), set_keepalives("set"))
+}
+
+/// Statements behind another one, by `set` or `set local`.
+pub(crate) fn set_keepalives(set: &str) -> String {
+    KEEPALIVES.map(|(name, value)| format!("; {set} {name} = {value}")).concat()
 }
 
 impl fmt::Debug for Connections {

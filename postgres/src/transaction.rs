@@ -18,7 +18,7 @@ use graphweft::store::{
 use graphweft::{Context, Run, Start, StartError, Step};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::connections::{Connections, Facts, IDLE, KEEPALIVES};
+use crate::connections::{Connections, Facts, IDLE, set_keepalives};
 use crate::runs;
 use crate::store::PostgresStore;
 use crate::trouble::{Trouble, chain, is_undone_by};
@@ -278,8 +278,8 @@ const MARK: &str = "graphweft.step";
 
 impl Transaction {
     async fn begin(connections: Connections) -> Result<Self, StoreError> {
-        let begin = KEEPALIVES.map(|(name, value)| format!("; set local {name} = {value}")).concat();
-        let begin = format!("begin isolation level read committed; set local {MARK} = 'open'{begin}");
+        let begin =
+            format!("begin isolation level read committed; set local {MARK} = 'open'{}", set_keepalives("set local"));
         let client = connections.with_own(|client| {
             let begin = &begin;
             async move {

@@ -43,6 +43,11 @@ impl Halt {
         )
     }
 
+    /// Whether it may be over by itself, since the server of the store was away.
+    pub(crate) fn is_of_outage(&self) -> bool {
+        matches!(self, Halt::Store(StoreError::Unreachable { .. }))
+    }
+
     /// A bug in graphweft, or a destructor of the user's that panics.
     pub(crate) fn broken(workflow: &str, fault: &Fault) -> Self {
         Halt::Unreadable { path: workflow.to_owned(), field: ".".to_owned(), message: fault.to_string() }

@@ -5,7 +5,7 @@ mod forwarding;
 mod on_disk;
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub use dying::{Dying, dies_at_commit};
 use futures::StreamExt;
@@ -198,6 +198,14 @@ impl Remains {
     /// Where the run does not go on.
     pub fn goes_on<W: Workflow>(&self) -> (Result<serde_json::Value, RunError>, Vec<Event>) {
         self.goes_on_with::<W>(|builder| builder)
+    }
+
+    /// The same, when so much time has passed.
+    ///
+    /// # Panics
+    /// Where the run does not go on.
+    pub fn goes_on_after<W: Workflow>(&self, time: Duration) -> (Result<serde_json::Value, RunError>, Vec<Event>) {
+        self.goes_on_with::<W>(|engine| engine.clock(move || SystemTime::now() + time))
     }
 
     /// The same, with an engine that is different in something.

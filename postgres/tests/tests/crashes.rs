@@ -14,8 +14,35 @@ use graphweft_postgres_tests::{client_of, fresh_schema};
 
 const WORKERS: usize = 3;
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// A worker is killed.
+    Kill,
+    /// A worker is stopped for longer than its lease.
+    Stop,
+    /// All connections are cut.
+    Cut,
+    /// The server crashes, and starts again at once.
+    Crash,
+    /// The same, and it is away for longer than a statement is tried again.
+    Away,
+}
+
 /// The first faults: one of each kind.
-const KINDS: [u64; 5] = [0, 4, 5, 7, 8];
+const EACH: [Fault; 5] = [Fault::Kill, Fault::Stop, Fault::Cut, Fault::Crash, Fault::Away];
+
+/// The others, as the dice say.
+const OTHERS: [Fault; 9] = [
+    Fault::Kill,
+    Fault::Kill,
+    Fault::Kill,
+    Fault::Kill,
+    Fault::Stop,
+    Fault::Cut,
+    Fault::Cut,
+    Fault::Crash,
+    Fault::Away,
+];
 
 /// A statement for which the server is away is tried again for some four seconds.
 const LONGER_THAN_IT_IS_TRIED: Duration = Duration::from_secs(6);
@@ -57,7 +84,7 @@ impl Workers {
         for at in 0..self.alive.len() {
             if let Some(status) = self.alive[at].try_wait().expect("it is a child") {
                 assert!(
-                    outage.is_some_and(|at| at.elapsed() < Duration::from_secs(30)),
+                    outage.is_some_and(|began| began.elapsed() < Duration::from_secs(30)),
                     "worker {at} has ended: {status}"
                 );
                 self.alive[at] = self.spawn(at);
@@ -123,30 +150,30 @@ async fn no_recorded_node_begins_again_whatever_crashes() {
         }
         fault += 1;
         let at = usize::try_from(dice.below(WORKERS as u64)).unwrap();
-        // Each kind once, before the dice say which.
-        let kind = KINDS.get(fault as usize - 1).copied().unwrap_or_else(|| dice.below(9));
-        if kind > 4 {
+        let which = EACH.get(fault as usize - 1).copied();
+        let which = which.unwrap_or_else(|| OTHERS[usize::try_from(dice.below(OTHERS.len() as u64)).unwrap()]);
+        if matches!(which, Fault::Cut | Fault::Crash | Fault::Away) {
             outage = Some(Instant::now());
         }
-        match kind {
-            0..4 => workers.kill(at),
-            4 => {
+        match which {
+            Fault::Kill => workers.kill(at),
+            Fault::Stop => {
                 stopped += 1;
                 workers.signal(at, "STOP");
                 tokio::time::sleep(Duration::from_secs(6)).await;
                 workers.signal(at, "CONT");
             }
-            5 | 6 => {
+            Fault::Cut => {
                 cut += 1;
                 let client = client_of(&server.address(), &schema).await;
                 let cut = "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'graphweft'";
                 client.batch_execute(cut).await.unwrap();
             }
-            7 => {
+            Fault::Crash => {
                 crashed += 1;
                 tokio::task::block_in_place(|| server.crash());
             }
-            _ => {
+            Fault::Away => {
                 away += 1;
                 tokio::task::block_in_place(|| server.crash_for(LONGER_THAN_IT_IS_TRIED));
             }

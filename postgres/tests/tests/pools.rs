@@ -121,6 +121,14 @@ async fn engine_without(store: &PostgresStore, id: &str) -> Engine {
     engine
 }
 
+/// Such a run whose tasks have results, and which no engine has: nothing removes them, and nothing has taken them.
+async fn executed_without_engine(store: &PostgresStore, id: &str) {
+    engine_without(store, id).await.shutdown().await;
+    let worker = worker_of(store).await;
+    until("all are done", async || lines_of(id).iter().filter(|(what, ..)| what == "end").count() == 8).await;
+    worker.drain().await;
+}
+
 fn begun(run: &str) -> usize {
     lines_of(run).iter().filter(|(what, ..)| what == "start").count()
 }
@@ -137,10 +145,7 @@ async fn a_run_that_waits_for_its_pool_is_not_in_memory_and_is_resumed_by_the_re
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_in_no_memory_continues_on_another_engine_when_its_own_is_gone() {
     let store = builder(&fresh_schema()).connect().await.unwrap();
-    engine_without(&store, "moved").await.shutdown().await;
-    let worker = worker_of(&store).await;
-    until("all are done", async || lines_of("moved").iter().filter(|(what, ..)| what == "end").count() == 8).await;
-    worker.drain().await;
+    executed_without_engine(&store, "moved").await;
     let other = engine_of(&store).await;
     let run = other.get_run_of::<scene>("moved").await.unwrap().unwrap();
     assert_eq!((run.result().await.unwrap(), begun("moved")), (of_scene(3), 8));
@@ -150,10 +155,7 @@ async fn a_run_that_is_in_no_memory_continues_on_another_engine_when_its_own_is_
 async fn a_result_that_was_announced_to_an_engine_that_is_gone_wakes_its_run_on_another_one() {
     let schema = fresh_schema();
     let store = builder(&schema).connect().await.unwrap();
-    engine_without(&store, "announced").await.shutdown().await;
-    let worker = worker_of(&store).await;
-    until("all are done", async || lines_of("announced").iter().filter(|(what, ..)| what == "end").count() == 8).await;
-    worker.drain().await;
+    executed_without_engine(&store, "announced").await;
     // Some time ago, and the engine died before it resumed the run.
     let announced = "update node_tasks set announced = 0, done = done - interval '1 minute'";
     assert_eq!(client(&schema).await.execute(announced, &[]).await.unwrap(), 8);
@@ -445,11 +447,7 @@ async fn a_worker_that_drains_ends_what_it_has_and_takes_no_more() {
 async fn a_result_is_kept_for_some_time_from_when_its_run_has_taken_it() {
     let schema = fresh_schema();
     let store = builder(&schema).connect().await.unwrap();
-    engine_without(&store, "old").await.shutdown().await;
-    let worker = worker_of(&store).await;
-    until("all are done", async || lines_of("old").iter().filter(|(what, ..)| what == "end").count() == 8).await;
-    // Nothing removes results from here on.
-    worker.drain().await;
+    executed_without_engine(&store, "old").await;
     let client = client(&schema).await;
     client.execute("update node_tasks set done = done - interval '1 hour'", &[]).await.unwrap();
     let other = engine_of(&store).await;

@@ -254,11 +254,7 @@ impl Fork {
         let before = RunHeader { graph: graph_before(&history, at).unwrap_or(old.graph), ..old.clone() };
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let Some(versions) = engine.0.workflows.get(&old.workflow) else {
-            let store = &engine.0.store;
-            if store.is_volatile() && !store.is_shared() {
-                // No other engine will ever see it.
-                return Err(not_registered(&old).into());
-            }
+            engine.refuse_if_alone(&old)?;
             if let Some(origin) = engine.origin_of_requests(&old).await? {
                 return Err(ForkError::NotBegun { run, origin });
             }
@@ -375,4 +371,12 @@ fn graph_before(history: &[Stored], at: u64) -> Option<u64> {
 
 fn not_registered(header: &RunHeader) -> RunError {
     RunError::NotRegistered { workflow: header.workflow.clone() }
+}
+
+impl Engine {
+    /// Refuses to request something of a run whose workflow is not registered here, if no other engine will ever see the request.
+    pub(super) fn refuse_if_alone(&self, header: &RunHeader) -> Result<(), RunError> {
+        let store = &self.0.store;
+        if store.is_volatile() && !store.is_shared() { Err(not_registered(header)) } else { Ok(()) }
+    }
 }

@@ -1,5 +1,6 @@
 //! Resumes runs that wait outside of the memory, and takes over runs of processes that have died.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -41,7 +42,7 @@ impl Engine {
             let kept = Kept(inner);
             let (mut pause, mut most) = (LOOK, LOOK);
             let mut changed: Option<BoxFuture<'static, ()>> = None;
-            let mut stopped = Stopped::default();
+            let mut owed = Owed::default();
             loop {
                 let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
                     tracing::warn!("the tokio runtime has no timers, so runs that wait are not resumed");
@@ -59,7 +60,7 @@ impl Engine {
                 // What changes during the look is looked at next.
                 changed = inner.store.changed();
                 let every = if changed.is_some() { LOOK_IF_TOLD } else { LOOK };
-                let looked = Engine::behind(inner).look(every, &mut stopped).await;
+                let looked = Engine::behind(inner).look(every, &mut owed).await;
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(every) };
                 pause = looked.pause;
             }
@@ -67,8 +68,8 @@ impl Engine {
     }
 
     /// Resumes the runs that are due. `every`: the longest pause until the next look.
-    async fn look(&self, every: Duration, stopped: &mut Stopped) -> Looked {
-        let claimed = match self.claim_due(stopped).await {
+    async fn look(&self, every: Duration, owed: &mut Owed) -> Looked {
+        let claimed = match self.claim_due(owed).await {
             Ok(claimed) => claimed,
             Err(error) => {
                 self.0.lost_claim.store(true, Ordering::Release);
@@ -95,28 +96,26 @@ impl Engine {
         Looked { pause: until.unwrap_or(every).clamp(Duration::from_millis(1), every), was_nudged }
     }
 
-    /// The runs that were stopped since the server of the store was away, and were not resumed since.
-    fn stopped(&self) -> Vec<RunKey> {
-        let halted = self.halted();
-        let stopped = halted.iter().filter(|(_, halt)| matches!(halt, Halt::Store(error) if error.may_pass()));
-        stopped.map(|(key, _)| *key).collect()
+    /// The runs that an outage of the store has stopped, and that were not resumed since.
+    fn stopped_by_outage(&self) -> BTreeSet<RunKey> {
+        self.halted().iter().filter(|(_, halt)| halt.is_of_outage()).map(|(key, _)| *key).collect()
     }
 
-    async fn claim_due(&self, stopped: &mut Stopped) -> Result<Claimed, StoreError> {
+    async fn claim_due(&self, owed: &mut Owed) -> Result<Claimed, StoreError> {
         let has_lost_one = self.0.lost_claim.swap(false, Ordering::AcqRel);
-        let again = if stopped.is_time() { Some(self.stopped()) } else { None };
+        let stopped = owed.may_resume_stopped().then(|| self.stopped_by_outage());
         let mut claim = Claim {
-            own: stopped.may_be_own(has_lost_one) || again.as_ref().is_some_and(|again| !again.is_empty()),
+            own: owed.may_have_own(has_lost_one) || stopped.as_ref().is_some_and(|stopped| !stopped.is_empty()),
             orphans: self.0.recovers.load(Ordering::Acquire),
             limit: 64,
             ..self.claim(None).await?
         };
-        if let Some(again) = &again {
-            claim.except.retain(|key| !again.contains(key));
+        if let Some(stopped) = &stopped {
+            claim.except.retain(|key| !stopped.contains(key));
         }
         let claimed = self.claim_runs(claim).await?;
-        if let Some(again) = again {
-            stopped.looked(again.len());
+        if let Some(stopped) = stopped {
+            owed.has_claimed_of(stopped.len());
         }
         if has_lost_one {
             // The lost one may have reported any of them.
@@ -128,40 +127,43 @@ impl Engine {
     }
 }
 
-/// When runs that were stopped are resumed: at once, and later each time that they have not become fewer.
+/// What later looks have to do for earlier ones, and for what has failed meanwhile.
 #[derive(Default)]
-struct Stopped {
-    at: Option<Instant>,
+struct Owed {
+    /// When runs that an outage has stopped are claimed next; at once if not said.
+    next: Option<Instant>,
+    /// The pause until then. It doubles as long as they do not become fewer.
     pause: Duration,
-    /// How many there were at the last look.
-    last: usize,
-    /// Until then there may be runs that a lost claim has given to this engine.
+    /// How many of them there were when they were claimed last.
+    stopped: usize,
+    /// Until then a claim whose reply was lost may have given runs to this engine.
     own_until: Option<Instant>,
 }
 
-impl Stopped {
+impl Owed {
     /// The longest pause.
     const MOST: Duration = Duration::from_secs(30);
 
-    /// How long what was lost may be under way in the store, or hold the rows of its runs.
+    /// How long a statement whose reply was lost may be under way in the store, or hold the rows of its runs.
     const UNDER_WAY: Duration = Duration::from_secs(5);
 
-    fn is_time(&self) -> bool {
-        self.at.is_none_or(|at| at <= Instant::now())
+    fn may_resume_stopped(&self) -> bool {
+        self.next.is_none_or(|next| next <= Instant::now())
     }
 
-    fn looked(&mut self, stopped: usize) {
+    /// So many were stopped when they were claimed.
+    fn has_claimed_of(&mut self, stopped: usize) {
         self.pause = match stopped {
             0 => Duration::ZERO,
-            fewer if fewer < self.last => LOOK_IF_TOLD,
-            _ => (2 * self.pause).clamp(LOOK_IF_TOLD, Stopped::MOST),
+            fewer if fewer < self.stopped => LOOK_IF_TOLD,
+            _ => (2 * self.pause).clamp(LOOK_IF_TOLD, Owed::MOST),
         };
-        (self.at, self.last) = (Some(Instant::now() + self.pause), stopped);
+        (self.next, self.stopped) = (Some(Instant::now() + self.pause), stopped);
     }
 
-    fn may_be_own(&mut self, has_lost_one: bool) -> bool {
+    fn may_have_own(&mut self, has_lost_one: bool) -> bool {
         if has_lost_one {
-            self.own_until = Some(Instant::now() + Stopped::UNDER_WAY);
+            self.own_until = Some(Instant::now() + Owed::UNDER_WAY);
         }
         self.own_until.is_some_and(|until| Instant::now() < until)
     }

@@ -231,13 +231,13 @@ impl Engine {
             halt => _ = self.halted().insert(journal.key, halt.clone()),
         }
         let (is_parked, is_of_program) = (matches!(halt, Halt::Parked), halt.is_of_program());
-        let may_pass = matches!(&halt, Halt::Store(error) if error.may_pass());
+        let is_of_outage = halt.is_of_outage();
         self.0.remove_run(&journal.run_id);
         journal.gone(halt);
         if is_of_program {
             self.release_later(&journal.run_id);
         }
-        if may_pass {
+        if is_of_outage {
             self.keep();
         }
         if is_parked {

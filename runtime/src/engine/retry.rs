@@ -254,11 +254,7 @@ impl Retry {
             }
         }
         let Some(definition) = definition else {
-            let store = &engine.0.store;
-            if store.is_volatile() && !store.is_shared() {
-                // No other engine will ever see it.
-                return Err(RunError::from(Halt::NotRegistered { workflow: header.workflow.clone() }).into());
-            }
+            engine.refuse_if_alone(&header)?;
             return if engine.request_retry(&header, &history, nodes).await? {
                 Ok(Run::of_header(&engine, &header))
             } else {

@@ -156,10 +156,3 @@ pub enum StoreError {
         message: String,
     },
 }
-
-impl StoreError {
-    /// Whether it may be over by itself, since the server of the database was away.
-    pub(crate) fn may_pass(&self) -> bool {
-        matches!(self, StoreError::Unreachable { .. })
-    }
-}

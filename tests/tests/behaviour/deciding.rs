@@ -7,16 +7,11 @@ use futures::FutureExt;
 use futures::future::{Either, select};
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, MemoryStore, Record, Store};
-use graphweft::{AnswerError, EngineBuilder, EventKind, Never};
+use graphweft::{AnswerError, EventKind, Never};
 use graphweft_tests::{Death, Journal, Remains, life, paths, records};
 
 const SOON: Duration = Duration::from_millis(40);
 const LATER: Duration = Duration::from_secs(3600);
-
-/// The time at which all that was to come [`LATER`] has come.
-fn later(engine: EngineBuilder) -> EngineBuilder {
-    engine.clock(|| SystemTime::now() + LATER)
-}
 
 /// Records an answer as another process does, without any that continues the run.
 async fn record_answer(remains: &Remains, question: &str, answer: u32) {
@@ -75,7 +70,7 @@ fn a_question_that_was_answered_in_time_was_so_also_when_the_deadline_passes_dur
             run.answer("approve", true).await.unwrap();
             death.came().await;
         });
-        let (output, events) = remains.goes_on_with::<reviewed>(later);
+        let (output, events) = remains.goes_on_after::<reviewed>(LATER);
         assert_eq!(output.unwrap(), "answered true");
         assert_eq!(remains.journal.lines(), ["answered true"; 2]);
         let withdrawn = paths(&events, |kind| *kind == EventKind::RequestWithdrawn);
@@ -126,7 +121,7 @@ fn a_question_with_a_deadline_was_answered_in_time_also_when_that_passes_during_
             run.answer("approve:7", true).await.unwrap();
             death.came().await;
         });
-        let (output, events) = remains.goes_on_with::<asked_within>(later);
+        let (output, events) = remains.goes_on_after::<asked_within>(LATER);
         assert_eq!(output.unwrap(), "answered true");
         assert_eq!(remains.journal.lines(), ["answered true"; 2]);
         let withdrawn = paths(&events, |kind| *kind == EventKind::RequestWithdrawn);
@@ -211,7 +206,7 @@ fn a_child_that_was_faster_than_a_timer_was_so_in_every_process() {
     for _ in 0..10 {
         let remains = Remains::default();
         remains.dies_at::<hurrying>((), "decided");
-        let (output, _) = remains.goes_on_with::<hurrying>(later);
+        let (output, _) = remains.goes_on_after::<hurrying>(LATER);
         assert_eq!(output.unwrap(), "child Ok(2)");
         assert_eq!(remains.journal.lines(), ["quick"]);
     }

@@ -184,7 +184,7 @@ workflow! { waking(u64) -> u64 { START => wakes; } }
 fn a_timer_that_came_due_while_nothing_ran_fires_at_once() {
     let remains = Remains::default();
     remains.dies_at::<waking>(AN_HOUR, "asleep");
-    let (result, _) = remains.goes_on_with::<waking>(|engine| engine.clock(|| SystemTime::now() + HOUR));
+    let (result, _) = remains.goes_on_after::<waking>(HOUR);
     assert_eq!(result.unwrap(), AN_HOUR);
 }
 
@@ -194,8 +194,7 @@ fn after_a_restart_the_rest_of_a_timer_is_waited_for() {
     let begin = std::time::Instant::now();
     remains.dies_at::<waking>(AN_HOUR, "asleep");
     let rest = Duration::from_secs(1);
-    let (result, events) =
-        remains.goes_on_with::<waking>(|engine| engine.clock(move || SystemTime::now() + HOUR - rest));
+    let (result, events) = remains.goes_on_after::<waking>(HOUR - rest);
     assert_eq!(result.unwrap(), AN_HOUR);
     assert!(begin.elapsed() >= rest - Duration::from_millis(10), "{:?}", begin.elapsed());
     let set = paths(&events, |kind| matches!(kind, EventKind::TimerSet { .. }));
@@ -222,7 +221,7 @@ fn a_sleep_outlives_two_processes() {
         let waits = tokio::time::timeout(Duration::from_millis(50), run.outcome()).await;
         assert!(waits.is_err());
     });
-    let (result, _) = remains.goes_on_with::<waking>(|engine| engine.clock(|| SystemTime::now() + HOUR));
+    let (result, _) = remains.goes_on_after::<waking>(HOUR);
     assert_eq!(result.unwrap(), AN_HOUR);
 }
 

@@ -1,7 +1,7 @@
 //! Steps of a node, `ctx.step(..)`: recorded pieces with retries and limits of their own.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::state::Sum;
@@ -308,7 +308,7 @@ fn a_delay_before_another_attempt_goes_on_after_a_crash_where_it_was() {
     let remains = Remains::default();
     remains.dies_at::<delayed>((), "delay");
     assert_eq!(remains.journal.lines(), ["try"]);
-    let (result, _) = remains.goes_on_with::<delayed>(|engine| engine.clock(|| SystemTime::now() + HOUR));
+    let (result, _) = remains.goes_on_after::<delayed>(HOUR);
     assert_eq!(result.unwrap(), 2);
     assert_eq!(remains.journal.lines(), ["try", "try"]);
 }
