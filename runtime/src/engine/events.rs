@@ -146,6 +146,12 @@ impl Events {
     fn read(&mut self, then: Then) -> From {
         let (engine, key, next, id) = (self.engine.clone(), self.key, self.next, self.run_id.clone());
         let known = self.deriver.take();
+        // What the watcher receives is not read: the progress sent between those records would come behind them.
+        let until = match &then {
+            Then::Live(until, Some(_)) => *until,
+            Then::Live(_, None) | Then::Look => u64::MAX,
+        };
+        let most = until.saturating_sub(next).min(PAGE as u64) as usize;
         let reading = async move {
             let store = &engine.0.store;
             let Some(header) = store.header(&id).await? else {
@@ -166,7 +172,7 @@ impl Events {
                     deriver
                 }
             };
-            let records = store.read(key, next, PAGE).await?;
+            let records = if most > 0 { store.read(key, next, most).await? } else { Vec::new() };
             let after = records.last().map_or(next, |last| last.seq + 1);
             let is_over = records.is_empty() && header.status.is_over() && header.records <= next;
             let events = deriver.events(&engine, &id, records).await;
@@ -256,7 +262,6 @@ impl Stream for Events {
                         (self.next, self.ended, self.deriver) = (next, is_over, deriver);
                         let closing = &self.engine.0.closing;
                         self.from = match then {
-                            // Records made since it began to watch may have been read already.
                             Then::Live(until, Some(live)) if self.next >= until => {
                                 self.add_recent_before(u64::MAX);
                                 From::Live(self.next, live)

@@ -383,6 +383,27 @@ async fn progress_that_was_sent_before_comes_between_the_records_where_it_was_se
 }
 
 #[tokio::test]
+async fn a_stream_that_is_read_when_the_run_is_over_has_its_events_in_their_order() {
+    #[node]
+    async fn counts_when_let(n: u32, ctx: &Context, #[resource] go: &std::sync::Arc<Notify>) -> u32 {
+        go.notified().await;
+        (0..n).for_each(|at| ctx.progress(at));
+        n
+    }
+    workflow! { counting_when_let(u32) -> u32 { START => counts_when_let; } }
+    let go = std::sync::Arc::new(Notify::new());
+    let engine = Engine::builder().resource(std::sync::Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<counting_when_let>(2).await.unwrap();
+    let (all, behind_first) = (run.events(), run.events_after("0".parse().unwrap()));
+    go.notify_one();
+    run.result().await.unwrap();
+    let all: Vec<Event> = all.collect().await;
+    let names: Vec<&str> = all.iter().map(|event| event.kind.name()).collect();
+    assert_eq!(names, ["run_started", "node_started", "progress", "progress", "node_completed", "run_completed"]);
+    assert_eq!(behind_first.collect::<Vec<_>>().await, all[1..]);
+}
+
+#[tokio::test]
 async fn of_much_progress_the_last_is_kept() {
     #[node]
     async fn floods(n: u32, ctx: &Context, #[resource] go: &std::sync::Arc<Notify>) -> u32 {
