@@ -60,7 +60,7 @@ impl<'c, N: Node> Request<'c, N> {
         let parent = &context.0;
         let path = parent.path_of(&name, key.as_deref())?;
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
-        let recorded = match recorded(&path, &input, context.0.run.env.max_value_size) {
+        let recorded = match recorded::<N>(&path, &input, context.0.run.env.max_value_size) {
             Ok(recorded) => recorded,
             Err(fault) => {
                 drop_refused(input);
@@ -112,11 +112,11 @@ fn without(message: String) -> Fault {
     Fault::Context { message }
 }
 
-fn recorded<T: Payload>(path: &str, input: &T, max: MaxSize) -> Result<Input, Fault> {
+fn recorded<N: Node>(path: &str, input: &N::Input, max: MaxSize) -> Result<Input, Fault> {
     let json = input
         .__to_json(max)
         .map_err(|error| Fault::Context { message: format!("the input of `{path}` cannot be recorded: {error}") })?;
-    Ok(Input { json, reread: reread::<T>() })
+    Ok(Input { json, reread: reread::<N::Input>(), parameters: N::FACTS.parameters.len() })
 }
 
 struct NodeWork<N: Node, F> {

@@ -198,6 +198,38 @@ pub(super) struct Input {
     pub(super) json: Json,
     /// How a recorded input is read.
     pub(super) reread: Reread,
+    /// How many parameters its node has. Of several, the input is a list.
+    pub(super) parameters: usize,
+}
+
+impl Input {
+    /// Whether a recorded input is this one by the types of today.
+    fn is(&self, recorded: &Json) -> bool {
+        let reads_same = || (self.reread.rewrite)(recorded).is_ok_and(|now| now == self.json);
+        *recorded == self.json || reads_same() && self.reread.check(recorded, Against::Values).is_ok()
+    }
+
+    /// Whether it is this one with parameters that its node has gained since, which are `None` here.
+    fn is_with_more_parameters(&self, recorded: &Json) -> bool {
+        let Some(now) = self.json.as_array().filter(|now| self.parameters > 1 && now.len() == self.parameters) else {
+            return false;
+        };
+        // That of a node with one parameter is no list, or is itself the parameter.
+        let of_several = recorded.as_array().filter(|former| former.len() < now.len());
+        let mut former = of_several.map(Vec::as_slice).into_iter().chain([std::slice::from_ref(recorded)]);
+        former.any(|former| with_none(former, now).is_some_and(|former| self.is(&former)))
+    }
+}
+
+/// The former list, with `None` for those that are `None` now and that it lacks.
+fn with_none(former: &[Json], now: &[Json]) -> Option<Json> {
+    let mut former = former.iter().peekable();
+    let value = |now: &Json| match now {
+        Json::Null => Some(former.next_if(|former| former.is_null()).cloned().unwrap_or_default()),
+        _ => former.next().cloned(),
+    };
+    let values = now.iter().map(value).collect::<Option<Vec<Json>>>()?;
+    former.next().is_none().then_some(Json::Array(values))
 }
 
 /// A request of a node for a child or a step.
@@ -230,15 +262,11 @@ impl Asked {
 
     /// An error if the recorded input is another one.
     fn check_input(&self, item: &Item) -> Result<(), Fault> {
-        let (Some(recorded), Some(Input { json, reread })) = (&item.input, &self.input) else { return Ok(()) };
-        // The type may have changed since.
-        let is_same = || {
-            (reread.rewrite)(recorded).is_ok_and(|now| now == *json) && reread.check(recorded, Against::Values).is_ok()
-        };
-        if recorded == json || is_same() {
+        let (Some(recorded), Some(input)) = (&item.input, &self.input) else { return Ok(()) };
+        if input.is(recorded) || input.is_with_more_parameters(recorded) {
             return Ok(());
         }
-        let (recorded, json) = (shortened(recorded), shortened(json));
+        let (recorded, json) = (shortened(recorded), shortened(&input.json));
         Err(self.fault(format!(
             "was recorded with a different input ({recorded}, now {json}); give each input its own `.key(..)`"
         )))

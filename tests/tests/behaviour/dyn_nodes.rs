@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use graphweft::EventKind;
 use graphweft::prelude::*;
-use graphweft::{DynError, DynNode, Json, json};
+use graphweft::{DynError, DynNode, Json, Workflow, json};
 use graphweft_tests::{Death, Journal, OnDisk, failure};
 
 #[value]
@@ -269,6 +269,75 @@ fn what_a_typed_call_has_recorded_is_returned_to_one_by_name_and_the_other_way_r
     disk.dies_at::<by_name::calling>((), "after");
     assert_eq!(disk.resumes::<typed::calling>().0.unwrap(), wanted);
     assert_eq!(disk.journal.lines(), ["search ants", "search "]);
+}
+
+/// The same tool of an agent in several versions.
+mod tool {
+    macro_rules! version {
+        ($version:ident, $input:tt, ($($name:ident: $ty:ty),+)) => {
+            pub(super) mod $version {
+                use super::super::{Death, DynNode, Journal, Json, json};
+                use graphweft::prelude::*;
+
+                #[node]
+                async fn finds($($name: $ty,)+ #[resource] journal: &Journal) -> String {
+                    journal.note("finds");
+                    format!("{:?}", ($($name,)+))
+                }
+
+                #[node]
+                async fn agent(ctx: &Context, #[resource] death: &Death) -> Json {
+                    let found = DynNode::new::<finds>().call(ctx, json!($input)).await;
+                    death.come("after").await;
+                    found.unwrap_or_else(|error| json!(error.to_string()))
+                }
+
+                workflow! { pub(in super::super) asking(()) -> Json { START => agent; } }
+            }
+        };
+    }
+    version!(of_one, { "words": ["a", "b"] }, (words: Vec<String>));
+    version!(of_two, { "words": ["a", "b"], "limit": 3 }, (words: Vec<String>, limit: Option<u32>));
+    version!(of_two_left_out, { "words": ["a", "b"] }, (words: Vec<String>, limit: Option<u32>));
+    version!(
+        of_four,
+        { "words": ["a", "b"], "limit": 3 },
+        (author: Option<String>, words: Vec<String>, limit: Option<u32>, since: Option<u64>)
+    );
+    version!(
+        of_four_given,
+        { "words": ["a", "b"], "limit": 3, "since": 0 },
+        (author: Option<String>, words: Vec<String>, limit: Option<u32>, since: Option<u64>)
+    );
+    version!(of_a_list, { "words": [1, null] }, (words: Vec<Option<u32>>));
+    version!(of_a_longer_list, { "words": [1, null, null] }, (words: Vec<Option<u32>>));
+}
+
+/// What the run came to in the second program, and how often the tool was used.
+fn tool_after<Then, Now>() -> (String, usize)
+where
+    Then: Workflow<Input = (), Output = Json>,
+    Now: Workflow<Input = (), Output = Json>,
+{
+    let disk = OnDisk::default();
+    disk.dies_at::<Then>((), "after");
+    let output = disk.resumes::<Now>().0.unwrap();
+    (output.as_str().unwrap().to_owned(), disk.journal.count("finds"))
+}
+
+#[test]
+fn a_tool_may_gain_parameters_that_are_left_out() {
+    let found = |output: &str| (output.to_owned(), 1);
+    assert_eq!(tool_after::<tool::of_one::asking, tool::of_two_left_out::asking>(), found(r#"(["a", "b"],)"#));
+    assert_eq!(tool_after::<tool::of_two::asking, tool::of_four::asking>(), found(r#"(["a", "b"], Some(3))"#));
+    let refused = |(output, times): (String, usize)| {
+        assert!(output.contains("was recorded with a different input"), "{output}");
+        assert_eq!(times, 1);
+    };
+    refused(tool_after::<tool::of_one::asking, tool::of_two::asking>());
+    refused(tool_after::<tool::of_two::asking, tool::of_four_given::asking>());
+    refused(tool_after::<tool::of_two::asking, tool::of_one::asking>());
+    refused(tool_after::<tool::of_a_list::asking, tool::of_a_longer_list::asking>());
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, SqliteStore};
 use graphweft::{AnswerError, RetryError, Run, RunError, json};
+use graphweft_tests::life;
 use serde_json::Value as Json;
 
 use super::cannot_continue::{AnyStore, Obstacle, Recorded, Stage, builder, changed, does, soon, strict, then};
@@ -134,6 +135,33 @@ async fn a_handle_from_before_a_retry_follows_the_run() {
         assert_eq!(soon(run.outcome()).await, Ok(Outcome::Completed(2)));
     }
     assert_eq!(soon(untyped.result()).await, Ok(json!(2)));
+}
+
+#[test]
+fn a_handle_of_a_runtime_that_is_gone_follows_the_run() {
+    let store = AnyStore::Memory(MemoryStore::new());
+    let (run, copy, untyped) = life(async {
+        let engine = builder(&store).resource(does(Some(Stage::HasFailed)).0).register::<then::job>().build().unwrap();
+        let run = engine.start::<then::job>(1).id("x").await.unwrap();
+        assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Failed(_))));
+        let untyped = engine.get_run("x").await.unwrap().unwrap();
+        (run.clone(), run, untyped)
+    });
+    life(async {
+        let other = builder(&store).resource(does(None).0).register::<then::job>().build().unwrap();
+        let again = soon(other.retry("x")).await.unwrap();
+        assert_eq!(soon(again.result()).await, Ok(json!(2)));
+        for run in [&run, &copy] {
+            assert_eq!(soon(run.outcome()).await, Ok(Outcome::Completed(2)));
+        }
+    });
+    // In a third one, with no engine that lives.
+    life(async {
+        assert_eq!(soon(run.outcome()).await, Ok(Outcome::Completed(2)));
+        assert_eq!(soon(untyped.result()).await, Ok(json!(2)));
+        let events: Vec<_> = soon(futures::StreamExt::collect::<Vec<_>>(run.events())).await;
+        assert!(events.last().is_some_and(graphweft::Event::is_terminal), "{events:#?}");
+    });
 }
 
 /// A workflow that is not registered runs as long as its process lives, and stays in memory.

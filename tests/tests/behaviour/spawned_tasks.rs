@@ -437,3 +437,43 @@ async fn a_clone_that_outlives_a_completed_node_can_neither_ask_nor_call() {
     let below = |event: &graphweft::Event| event.path.starts_with("outlived_by_a_clone/spawns/");
     assert!(!history.iter().any(below), "{history:#?}");
 }
+
+/// The child that it asks for has the path of that of the attempt under way.
+#[tokio::test]
+async fn a_clone_of_a_failed_attempt_calls_nothing_while_the_next_one_is_under_way() {
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    #[node]
+    async fn child(n: u32) -> u32 {
+        BEGUN.fetch_add(1, Ordering::SeqCst);
+        n
+    }
+    struct Signs {
+        is_next_under_way: Notify,
+        has_clone_called: Notify,
+    }
+    #[node(retry(max_attempts = 2, initial_delay = "1ms", jitter = 0.0))]
+    async fn spawns(n: u32, ctx: &Context, #[resource] signs: &Arc<Signs>) -> Result<u32, String> {
+        if ctx.attempt() == 1 {
+            let (ctx, signs) = (ctx.clone(), Arc::clone(signs));
+            tokio::spawn(async move {
+                signs.is_next_under_way.notified().await;
+                assert!(ctx.call::<child>(n + 1).await.is_err());
+                let stepped = ctx.step("step", async || Ok::<u32, Never>(n + 1)).await;
+                assert!(stepped.is_err());
+                signs.has_clone_called.notify_one();
+            });
+            return Err("the first one".into());
+        }
+        signs.is_next_under_way.notify_one();
+        signs.has_clone_called.notified().await;
+        let called = ctx.call::<child>(n).await.map_err(|error| error.to_string())?;
+        let stepped = ctx.step("step", async || Ok::<u32, Never>(n)).await.map_err(|error| error.to_string())?;
+        Ok(called + stepped)
+    }
+    workflow! { tried_twice(u32) -> u32 { START => spawns; } }
+    let signs = Signs { is_next_under_way: Notify::new(), has_clone_called: Notify::new() };
+    let engine = Engine::builder().resource(Arc::new(signs)).build().unwrap();
+    let run = engine.start::<tried_twice>(5).await.unwrap();
+    assert_eq!(soon(run.result()).await, Ok(10));
+    assert_eq!(BEGUN.load(Ordering::SeqCst), 1);
+}

@@ -134,6 +134,53 @@ fn values_are_the_same_after_a_restart() {
     assert_eq!(read.shown(), Odd::new().shown());
 }
 
+/// Finite ones of all magnitudes: an answer is plain JSON, which has no others.
+fn answered_floats() -> Vec<f64> {
+    let of_any_bits = (1..2000).map(|n: u64| f64::from_bits(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+    let odd = [950.098_145_061_411_3, -0.0, 5e-324, f64::MAX, f64::MIN_POSITIVE];
+    odd.into_iter().chain(of_any_bits).filter(|float| float.is_finite()).collect()
+}
+
+#[node]
+async fn takes_floats(ctx: &Context, #[resource] journal: &Journal) -> Vec<f64> {
+    let floats = ctx.ask::<Vec<f64>>("floats", "Which?").await;
+    let bits: Vec<u64> = floats.iter().map(|float| float.to_bits()).collect();
+    journal.note(format!("{bits:x?}"));
+    ctx.ask::<bool>("on", "Go on?").await;
+    floats
+}
+
+workflow! { taking_floats(()) -> Vec<f64> { START => takes_floats; } }
+
+#[test]
+fn answers_are_the_same_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let journal = Journal::default();
+    let engine = async || {
+        let builder = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).resource(journal.clone());
+        builder.register::<taking_floats>().build().unwrap()
+    };
+    life(async {
+        let run = engine().await.start::<taking_floats>(()).id("x").await.unwrap();
+        assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Waiting(_))));
+        run.answer("floats", json!(answered_floats())).await.unwrap();
+        let asks = soon(run.outcome()).await.unwrap();
+        assert!(matches!(&asks, Outcome::Waiting(asked) if asked.iter().any(|asks| asks.name == "on")), "{asks:?}");
+    });
+    let output = life(async {
+        let engine = engine().await;
+        soon(engine.recover()).await.unwrap();
+        let run = engine.get_run_of::<taking_floats>("x").await.unwrap().unwrap();
+        run.answer("on", true).await.unwrap();
+        soon(run.result()).await.unwrap()
+    });
+    let bits = |floats: &[f64]| floats.iter().map(|float| float.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&output), bits(&answered_floats()));
+    let shown = format!("{:x?}", bits(&answered_floats()));
+    assert_eq!(journal.lines(), [shown.clone(), shown]);
+}
+
 const CELLS: StateKey<BTreeMap<(u8, u8), u32>, MergeMap> = StateKey::new("cells");
 
 #[node]
