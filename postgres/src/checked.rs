@@ -5,11 +5,15 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::trouble::Trouble;
 
 /// What the field begins with.
 const FIELD: &str = ",\"checksum\":";
+
+/// The name of the field.
+const NAME: &str = "checksum";
 
 /// An object as text.
 pub(crate) fn to_text(object: &impl Serialize) -> Result<String, Trouble> {
@@ -33,6 +37,15 @@ pub(crate) fn from_text<T: DeserializeOwned>(text: &str, what: impl FnOnce() -> 
     serde_json::from_str(text).map_err(|error| Trouble::damaged(format!("{} cannot be read: {error}", what())))
 }
 
+/// The same for an object that is not read as a type, which would ignore the field.
+pub(crate) fn value_from_text(text: &str, what: impl FnOnce() -> String) -> Result<Value, Trouble> {
+    let mut value: Value = from_text(text, what)?;
+    if let Some(object) = value.as_object_mut() {
+        object.remove(NAME);
+    }
+    Ok(value)
+}
+
 #[cfg(test)]
 mod tests {
     use graphweft::store::StoreError;
@@ -52,6 +65,7 @@ mod tests {
         assert!(
             matches!(changed, Trouble::Store(StoreError::Other { message }) if message.contains("it does not match"))
         );
+        assert_eq!(value_from_text(&text, what).unwrap(), serde_json::to_value(&object).unwrap());
         let older = serde_json::to_string(&object).unwrap();
         assert_eq!(from_text::<Object>(&older, what).unwrap(), object);
     }

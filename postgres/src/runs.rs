@@ -347,7 +347,7 @@ pub(crate) async fn keep_graph(step: Statements<'_>, graph: &Arc<(u64, Value)>) 
     if step.query_opt(&there, &[&hash]).await?.is_none() {
         let insert =
             step.prepare_cached("insert into graphs (hash, body) values ($1, $2) on conflict do nothing").await?;
-        step.execute(&insert, &[&hash, &graph.1.to_string()]).await?;
+        step.execute(&insert, &[&hash, &checked::to_text(&graph.1)?]).await?;
     }
     Ok(())
 }
@@ -355,8 +355,7 @@ pub(crate) async fn keep_graph(step: Statements<'_>, graph: &Arc<(u64, Value)>) 
 pub(crate) async fn graph(client: &Object, hash: u64) -> Result<Option<Value>, Trouble> {
     let select = client.prepare_cached("select body from graphs where hash = $1").await?;
     let Some(row) = client.query_opt(&select, &[&hash.cast_signed()]).await? else { return Ok(None) };
-    let read = serde_json::from_str(row.try_get(0)?);
-    read.map(Some).map_err(|error| Trouble::damaged(format!("graph {hash} cannot be read: {error}")))
+    checked::value_from_text(row.try_get(0)?, || format!("graph {hash}")).map(Some)
 }
 
 pub(crate) async fn start_over(mut client: Object, end: &Append, next: &NewRun) -> Result<StartedOver, Trouble> {

@@ -73,7 +73,12 @@ type Address = (String, String);
 struct Objects {
     known: HashMap<Address, Known>,
     addresses: HashMap<RunKey, Address>,
+    /// Those that could not be read, and as what they were seen then.
+    unread: HashMap<Address, Seen>,
 }
+
+/// The last batch of an object, and its header.
+type Seen = (String, Option<String>);
 
 /// What of an object was read.
 struct Known {
@@ -83,8 +88,8 @@ struct Known {
     /// When it was created, which distinguishes it from others that have its id before and after.
     created: SystemTime,
     records: u64,
-    /// Its last batch, and its header, as they were then.
-    seen: (String, Option<String>),
+    /// As what it was seen then.
+    seen: Seen,
 }
 
 impl Known {
@@ -177,15 +182,27 @@ impl Inner {
             if objects.known.get(&address).is_some_and(|known| known.seen == seen) {
                 continue;
             }
-            has_changed = true;
+            let was_unread = objects.unread.get(&address) == Some(&seen);
             if objects.known.get(&address).is_some_and(|known| known.is_replaced(seen.1.as_deref())) {
                 self.remove(&mut objects, &address).await?;
+                has_changed = true;
             }
-            if let Err(error) = self.read_object(&mut objects, &address, seen).await {
-                tracing::warn!(%error, "a run on Restate is not shown as it is");
-                unread.insert(address, error);
+            match self.read_object(&mut objects, &address, seen.clone()).await {
+                Ok(()) => {
+                    objects.unread.remove(&address);
+                    has_changed = true;
+                }
+                Err(error) => {
+                    if !was_unread {
+                        tracing::warn!(%error, "a run on Restate is not shown as it is");
+                        objects.unread.insert(address.clone(), seen);
+                        has_changed = true;
+                    }
+                    unread.insert(address, error);
+                }
             }
         }
+        objects.unread.retain(|address, _| found.contains(address));
         let gone: Vec<Address> = objects.known.keys().filter(|known| !found.contains(*known)).cloned().collect();
         for address in gone {
             has_changed = true;
@@ -219,12 +236,7 @@ impl Inner {
     }
 
     /// Reads the batches of an object that are new.
-    async fn read_object(
-        &self,
-        objects: &mut Objects,
-        address: &Address,
-        seen: (String, Option<String>),
-    ) -> Result<(), StoreError> {
+    async fn read_object(&self, objects: &mut Objects, address: &Address, seen: Seen) -> Result<(), StoreError> {
         let from = objects.known.get(address).map_or(0, |known| known.records);
         let (service, id) = address;
         let Some(workflow) = workflow(service) else { return Ok(()) };

@@ -198,7 +198,7 @@ impl Inner {
         for Found { run, task, what } in found {
             let key = (run, task);
             let result = match what {
-                What::Result(result, records) => Ok((read(&result), records)),
+                What::Result(text, records) => Ok((tasks::read_result(&text, (&key.0, &key.1)), records)),
                 What::NoRun => Err(Fault::Context { message: NO_RUN.to_owned() }),
                 What::NoTask => {
                     let mut waiting = self.waiting();
@@ -283,13 +283,6 @@ impl Inner {
 
 const NO_RUN: &str = "its run is not in the database of its executor, so no worker would be asked; give the engine the store of its \
                       executor, as `.executor(store.executor()).store(store)`";
-
-fn read(result: &str) -> NodeResult {
-    serde_json::from_str(result).unwrap_or_else(|error| {
-        let message = format!("the result of a worker cannot be read: {error}; let its version be that of this engine");
-        NodeResult::of_fault(Fault::Context { message })
-    })
-}
 
 fn key_of(task: &NodeTask) -> Key {
     (task.run_id.clone(), task.id.clone())

@@ -6,6 +6,7 @@ use graphweft::{Fault, NodeResult, NodeTask};
 use tokio_postgres::Row;
 
 use super::listener::{CANCELLED, DONE, FREE, task_done};
+use crate::checked;
 use crate::numbers::to_integer;
 use crate::trouble::{Trouble, chain};
 
@@ -53,7 +54,7 @@ impl<'t> NewTask<'t> {
     /// # Errors
     /// Why it cannot be added.
     pub(super) fn of(task: &'t NodeTask) -> Result<Self, String> {
-        let body = serde_json::to_string(task).map_err(|error| error.to_string())?;
+        let body = checked::to_text(task).map_err(|error| error.for_caller("").to_string())?;
         if body.len() > LARGEST {
             return Err(format!("it has {} bytes, and a task in PostgreSQL at most {LARGEST}", body.len()));
         }
@@ -182,6 +183,33 @@ pub(super) async fn cancel(client: &Object, (runs, tasks): (&[String], &[String]
     Ok(())
 }
 
+/// A task that was given to a worker.
+pub(super) struct Claimed {
+    pub(super) key: (String, String),
+    /// The task itself, or why it cannot be read.
+    pub(super) task: Result<NodeTask, String>,
+}
+
+impl Claimed {
+    fn of(row: &Row) -> Result<Self, Trouble> {
+        let key: (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        let what = || format!("task `{}` of run `{}`", key.1, key.0);
+        let task = checked::from_text(row.try_get(2)?, what).map_err(unread);
+        Ok(Claimed { key, task })
+    }
+}
+
+/// The result of a task, from its row. One that cannot be read is a fault.
+pub(super) fn read_result(text: &str, (run, task): (&str, &str)) -> NodeResult {
+    let what = || format!("the result of task `{task}` of run `{run}`");
+    checked::from_text(text, what)
+        .unwrap_or_else(|error| NodeResult::of_fault(Fault::Context { message: unread(error) }))
+}
+
+fn unread(error: Trouble) -> String {
+    format!("{}, or give the engine and its workers the same version of graphweft", error.for_caller(""))
+}
+
 /// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over. Of each pool it reads no more than it may
 /// give, however many are free.
 pub(super) async fn claim(
@@ -189,7 +217,7 @@ pub(super) async fn claim(
     worker: Owner,
     pools: &[String],
     most: usize,
-) -> Result<Vec<NodeTask>, Trouble> {
+) -> Result<Vec<Claimed>, Trouble> {
     let claim = client
         .prepare_cached(&format!(
             "with free as (
@@ -201,11 +229,12 @@ pub(super) async fn claim(
                  ) as first
                  order by number limit $3
              )
-             update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task returning t.body"
+             update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task
+             returning t.run, t.task, t.body"
         ))
         .await?;
     let rows = client.query(&claim, &[&to_integer(worker.get()), &pools, &to_integer(most as u64)]).await?;
-    rows.iter().map(|row| Ok(serde_json::from_str(row.try_get(0)?)?)).collect()
+    rows.iter().map(Claimed::of).collect()
 }
 
 /// The tasks that a worker has, and whether they are cancelled.
@@ -247,7 +276,7 @@ pub(super) async fn finish(
              select tell_pools($5), (select tell() from runs where id = $1 and ready is null) from done",
         )
         .await?;
-    let body = serde_json::to_string(result)?;
+    let body = checked::to_text(result)?;
     client.query(&finish, &[&run, &task, &to_integer(worker.get()), &body, &task_done(run, task)]).await?;
     Ok(())
 }
@@ -265,7 +294,7 @@ pub(super) async fn stopped(client: &Object, worker: Owner, (run, task): (&str, 
 
 /// Frees the tasks of workers that are gone; an attempt that may be made once is interrupted.
 pub(super) async fn free_lost(client: &Object) -> Result<(), Trouble> {
-    let interrupted = serde_json::to_string(&NodeResult::of_fault(Fault::Interrupted))?;
+    let interrupted = checked::to_text(&NodeResult::of_fault(Fault::Interrupted))?;
     let free = client
         .prepare_cached(
             "with busy as materialized (

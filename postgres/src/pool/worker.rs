@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{Id, JoinHandle, JoinSet};
 
 use super::listener::{CANCELLED, FREE, LOOK, Listener, progress};
-use super::tasks;
+use super::tasks::{self, Claimed};
 use crate::connections::Connections;
 use crate::owners::Owners;
 use crate::trouble::{Trouble, chain};
@@ -177,15 +177,19 @@ impl Worker {
                 match self.claim(most).await {
                     Ok(claimed) => {
                         may_be_more = claimed.len() == most;
-                        for task in claimed {
-                            let key = (task.run_id.clone(), task.id.clone());
+                        for Claimed { key, task } in claimed {
                             // One that was given away since this worker was believed dead, and came back.
                             if under_way.contains_key(&key) {
                                 continue;
                             }
                             let (cancels, cancelled) = watch::channel(false);
                             under_way.insert(key.clone(), cancels);
-                            keys.insert(executing.spawn(Arc::clone(self).execute(task, cancelled)).id(), key);
+                            let worker = Arc::clone(self);
+                            let executed = match task {
+                                Ok(task) => executing.spawn(worker.execute(task, cancelled)),
+                                Err(why) => executing.spawn(worker.refuse(key.clone(), why)),
+                            };
+                            keys.insert(executed.id(), key);
                         }
                     }
                     Err(error) => {
@@ -230,7 +234,7 @@ impl Worker {
         }
     }
 
-    async fn claim(&self, most: usize) -> Result<Vec<NodeTask>, StoreError> {
+    async fn claim(&self, most: usize) -> Result<Vec<Claimed>, StoreError> {
         let (owner, pools) = (self.owner, &self.pools);
         self.connections.with(|client| async move { tasks::claim(&client, owner, pools, most).await }).await
     }
@@ -294,31 +298,34 @@ impl Worker {
             }
         };
         let (executed, ()) = futures::future::join(execution, telling).await;
-        let (owner, of) = (self.owner, (&*key.0, &*key.1));
-        match &executed {
+        match executed {
             Err(ExecuteError::Cancelled) => {
+                let (owner, of) = (self.owner, (&*key.0, &*key.1));
                 self.until_written(|client| async move { tasks::stopped(&client, owner, of).await }).await;
             }
-            executed => {
-                let result = match executed {
-                    Ok(result) => result.clone(),
-                    Err(error) => NodeResult::of_fault(Fault::Context { message: error.to_string() }),
-                };
-                let result = &result;
-                self.until_written(|client| async move {
-                    match tasks::finish(&client, owner, of, result).await {
-                        // It would be refused each time.
-                        Err(Trouble::Database(error)) if tasks::is_of_values(&error) => {
-                            let message = format!("its result cannot be recorded: {}", chain(&error));
-                            let refused = NodeResult::of_fault(Fault::Context { message });
-                            tasks::finish(&client, owner, of, &refused).await
-                        }
-                        finished => finished,
-                    }
-                })
-                .await;
-            }
+            Ok(result) => self.finish(&key, &result).await,
+            Err(error) => self.finish(&key, &of_fault(error.to_string())).await,
         }
+    }
+
+    /// Fails a task that cannot be read, which no other worker could execute either.
+    async fn refuse(self: Arc<Self>, key: Key, why: String) {
+        self.finish(&key, &of_fault(why)).await;
+    }
+
+    async fn finish(&self, (run, task): &Key, result: &NodeResult) {
+        let (owner, of) = (self.owner, (&**run, &**task));
+        self.until_written(|client| async move {
+            match tasks::finish(&client, owner, of, result).await {
+                // It would be refused each time.
+                Err(Trouble::Database(error)) if tasks::is_of_values(&error) => {
+                    let refused = of_fault(format!("its result cannot be recorded: {}", chain(&error)));
+                    tasks::finish(&client, owner, of, &refused).await
+                }
+                finished => finished,
+            }
+        })
+        .await;
     }
 
     /// Writes the end of a task, however long the server is away: no other worker executes it while this one lives. The tables of a
@@ -335,4 +342,8 @@ impl Worker {
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+fn of_fault(message: String) -> NodeResult {
+    NodeResult::of_fault(Fault::Context { message })
 }

@@ -47,6 +47,16 @@ pub async fn client(schema: &str) -> graphweft_postgres::tokio_postgres::Client 
     client_of(&server(), schema).await
 }
 
+/// Has nothing notify in this schema any more: as if each notification were lost.
+///
+/// # Panics
+/// If the server cannot be reached.
+pub async fn without_notifications(schema: &str) {
+    let says_nothing = "create or replace function tell() returns void language sql volatile as 'select';
+        create or replace function tell_pools(what text) returns void language sql volatile as 'select'";
+    client(schema).await.batch_execute(says_nothing).await.expect("the functions are there");
+}
+
 /// A connection to another server than that of the tests.
 ///
 /// # Panics

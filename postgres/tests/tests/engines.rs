@@ -7,7 +7,7 @@ use graphweft::store::{Append, FeedQuery, NewRun, Record, RunQuery, Store, Store
 use graphweft::{QuestionFilter, json};
 use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::server::Server;
-use graphweft_postgres_tests::{builder, client, fresh_schema, server, store};
+use graphweft_postgres_tests::{builder, client, fresh_schema, server, store, without_notifications};
 
 #[node]
 async fn review(ctx: &Context) -> bool {
@@ -23,9 +23,21 @@ workflow! { pub plus(u64) -> u64 { START => add; add => END; } }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_reaches_the_engine_that_drives_the_run() {
+    answered_elsewhere(&fresh_schema()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_reaches_it_if_notifications_are_lost() {
     let schema = fresh_schema();
+    drop(builder(&schema).connect().await.unwrap());
+    without_notifications(&schema).await;
+    tokio::time::timeout(Duration::from_secs(60), answered_elsewhere(&schema)).await.expect("it looks by itself");
+}
+
+/// A run of one engine is answered by another.
+async fn answered_elsewhere(schema: &str) {
     let engine = async || {
-        let store = builder(&schema).connect().await.unwrap();
+        let store = builder(schema).connect().await.unwrap();
         Engine::builder().store(store).register::<publish>().build().unwrap()
     };
     let (here, there) = (engine().await, engine().await);
@@ -138,6 +150,12 @@ async fn a_newer_format_and_a_changed_row_are_errors() {
     let header = store.header("order-7").await.unwrap().unwrap();
     let error = store.read(header.key, 0, 10).await.unwrap_err();
     assert!(matches!(&error, StoreError::BadRecord { run, seq: 0, .. } if run == "order-7"), "{error}");
+
+    let graph = store.graph(header.graph).await.unwrap().unwrap();
+    assert!(graph.to_string().contains("add") && graph.get("checksum").is_none(), "{graph}");
+    client.batch_execute("update graphs set body = replace(body, 'add', 'abb')").await.unwrap();
+    let error = store.graph(header.graph).await.unwrap_err().to_string();
+    assert!(error.contains("does not match its checksum"), "{error}");
 
     client.batch_execute("update meta set format = 99").await.unwrap();
     let error = builder(&schema).connect().await.unwrap_err();

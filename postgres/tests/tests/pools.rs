@@ -12,7 +12,7 @@ use graphweft::state::Append;
 use graphweft::store::Store;
 use graphweft_postgres::{PostgresStore, PostgresWorker};
 use graphweft_postgres_tests::workflows::{of_scene, poster, scene, stamped};
-use graphweft_postgres_tests::{builder, client, fresh_schema, server};
+use graphweft_postgres_tests::{builder, client, fresh_schema, server, without_notifications};
 
 /// One ledger for the nodes of this process, since it is named by the environment.
 fn ledger() -> PathBuf {
@@ -91,6 +91,19 @@ async fn workers_of_a_pool_execute_the_nodes_and_their_progress_comes_back() {
     });
     assert_eq!(progress.count().await, 8);
     assert_eq!(lines_of("progress").iter().filter(|(what, ..)| what == "end").count(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_are_executed_if_notifications_are_lost() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    without_notifications(&schema).await;
+    let engine = engine_of(&store).await;
+    let _worker = worker_of(&store).await;
+    let run = engine.start::<scene>(6).id("quiet").await.unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await;
+    assert_eq!(result.expect("all look by themselves").unwrap(), of_scene(6));
+    assert_eq!(begun("quiet"), 8);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,6 +213,45 @@ async fn a_worker_begins_a_task_again_that_was_freed_under_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_with_room_has_one_attempt_of_a_task_that_was_freed_under_it() {
     freed_under_its_worker("freed-with-room", 2).await;
+}
+
+/// What the run `id` of `poster` fails with.
+async fn failure_of(run: Run<u64>) -> String {
+    let failed = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it ends");
+    failed.unwrap_err().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_was_changed_fails_its_node_and_keeps_no_others_out() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = engine_of(&store).await;
+    let client = client(&schema).await;
+    let tasks = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
+    let changed = engine.start::<poster>(1).id("changed").await.unwrap();
+    until("it is there", async || tasks().await == 1).await;
+    client.batch_execute("update node_tasks set body = replace(body, 'changed', 'exchanged')").await.unwrap();
+    let other = engine.start::<scene>(5).id("beside-changed").await.unwrap();
+    let _worker = worker_of(&store).await;
+    let error = failure_of(changed).await;
+    assert!(error.contains("of run `changed` does not match its checksum"), "{error}");
+    let result = tokio::time::timeout(Duration::from_secs(60), other.result()).await;
+    assert_eq!(result.expect("it is executed").unwrap(), of_scene(5));
+    assert_eq!(begun("changed") + begun("exchanged"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_was_changed_fails_its_node() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    executed_without_engine(&store, "changed-result").await;
+    let change = "update node_tasks set result = replace(result, ':{', ': {')";
+    client(&schema).await.batch_execute(change).await.unwrap();
+    let engine = engine_of(&store).await;
+    let run = engine.get_run_of::<scene>("changed-result").await.unwrap().unwrap();
+    let error = failure_of(run).await;
+    assert!(error.contains("the result of task"), "{error}");
+    assert!(error.contains("of run `changed-result` does not match its checksum"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
