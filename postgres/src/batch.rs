@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use graphweft::EventKind;
-use graphweft::store::{Record, RunKey, StoreError, Stored};
+use graphweft::store::{NewRun, Record, RunKey, StoreError, Stored};
 use tokio_postgres::Row;
 
 use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
@@ -44,6 +44,16 @@ impl NewRows {
         let mut rows = NewRows::default();
         rows.add(of_run(run), at, time, records)?;
         Ok(rows)
+    }
+
+    /// The first records of a run that has no key yet.
+    pub(crate) fn of_new(run: &NewRun) -> Result<Self, Trouble> {
+        NewRows::of(RunKey::new(0), 0, run.time, &run.records)
+    }
+
+    /// The same with the key that the run got.
+    pub(crate) fn belong_to(&mut self, run: RunKey) {
+        self.runs.fill(of_run(run));
     }
 
     pub(crate) fn add(&mut self, run: i64, mut at: u64, time: SystemTime, records: &[Record]) -> Result<(), Trouble> {

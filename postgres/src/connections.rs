@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, Transaction};
 use futures::future::BoxFuture;
 use graphweft::store::StoreError;
 use tokio::sync::{oneshot, watch};
@@ -25,9 +25,27 @@ const AGAIN: [Duration; 6] = [
     Duration::from_millis(2000),
 ];
 
-/// How long a transaction of the store may have nothing to do. A process that is stopped, or whose machine is gone, has the rows of its
-/// runs meanwhile, and nothing takes them over before.
-pub(crate) const IDLE: &str = "idle_in_transaction_session_timeout = '3s'";
+/// How long a transaction of the store may have nothing to do, as a setting. A process that is stopped, or whose machine is gone, has the rows of
+/// its runs meanwhile, and nothing takes them over before. `bytes`: of its statements, which the server waits for as if there was nothing to do
+/// until they have come.
+pub(crate) fn idle_limit(bytes: usize) -> String {
+    format!("idle_in_transaction_session_timeout = '{}s'", IDLE_SECONDS + bytes / BYTES_A_SECOND)
+}
+
+/// That of statements which are small.
+const IDLE_SECONDS: usize = 3;
+
+/// What any network transports.
+const BYTES_A_SECOND: usize = 500_000;
+
+/// Begins a transaction with so many bytes in its statements.
+pub(crate) async fn transaction(client: &mut Object, bytes: usize) -> Result<Transaction<'_>, Trouble> {
+    let step = client.transaction().await?;
+    if bytes >= BYTES_A_SECOND {
+        step.batch_execute(&format!("set local {}", idle_limit(bytes))).await?;
+    }
+    Ok(step)
+}
 
 /// By which each side notices that the machine of the other is gone: after so many seconds, so many seconds again, and so many times. Their
 /// defaults are hours.
@@ -216,7 +234,7 @@ pub(crate) fn path(schema: &str) -> String {
 
 /// What every connection of the store begins with.
 pub(crate) fn set_up(schema: &str) -> String {
-    format!("{}; set {IDLE}{}", path(schema), set_keepalives("set"))
+    format!("{}; set {}{}", path(schema), idle_limit(0), set_keepalives("set"))
 }
 
 /// Statements behind another one, by `set` or `set local`.

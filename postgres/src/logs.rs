@@ -6,7 +6,7 @@ use graphweft::store::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry, St
 
 use deadpool_postgres::{Object, Transaction};
 
-use crate::connections::Connections;
+use crate::connections::{Connections, transaction};
 use crate::numbers::{from_integer, from_millis, text, to_integer, to_millis};
 use crate::schema::LOCKS;
 use crate::trouble::Trouble;
@@ -19,7 +19,7 @@ async fn append(mut client: Object, entry: &NewLogEntry) -> Result<LogAppended, 
     let (log, key) = (text("the name of a log", &entry.log)?, text("the key of an entry", &entry.key)?);
     let body = entry.value.to_string();
     let time = to_millis(entry.time);
-    let step = client.transaction().await?;
+    let step = transaction(&mut client, body.len()).await?;
     lock(&step, log).await?;
     let look = step
         .prepare_cached(
@@ -54,12 +54,12 @@ async fn lock(step: &Transaction<'_>, log: &str) -> Result<(), Trouble> {
 async fn trim(mut client: Object, trim: &LogTrim) -> Result<bool, Trouble> {
     let (log, until) = (text("the name of a log", &trim.log)?, to_integer(trim.until));
     let keep: Vec<i64> = trim.keep.iter().map(|position| to_integer(*position)).collect();
-    let step = client.transaction().await?;
+    let body = trim.value.to_string();
+    let step = transaction(&mut client, body.len()).await?;
     lock(&step, log).await?;
     let look = step.prepare_cached("select key, time from logs where log = $1 and pos = $2").await?;
     let Some(last) = step.query_opt(&look, &[&log, &until]).await? else { return Ok(false) };
     let (key, time): (&str, i64) = (last.try_get(0)?, last.try_get(1)?);
-    let body = trim.value.to_string();
     let update = step.prepare_cached("update logs set body = $3, checksum = $4 where log = $1 and pos = $2").await?;
     step.execute(&update, &[&log, &until, &body, &checksum(log, key, time, &body)]).await?;
     let remove = step.prepare_cached("delete from logs where log = $1 and pos < $2 and pos <> all($3)").await?;

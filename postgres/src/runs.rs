@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::batch::{self, INSERT, INSERT_AT, JournalRow, NewRows};
 use crate::checked;
-use crate::connections::Facts;
+use crate::connections::{Facts, transaction};
 use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
 use crate::questions;
 use crate::row::{self, Columns};
@@ -58,9 +58,10 @@ const BEGIN_ADDING: &str = "savepoint graphweft_adds; select adds()";
 const UNDO_ADDING: &str = "rollback to savepoint graphweft_adds; release savepoint graphweft_adds";
 
 pub(crate) async fn create(mut client: Object, run: &NewRun) -> Result<Created, Trouble> {
+    let mut rows = NewRows::of_new(run)?;
     loop {
-        let step = client.transaction().await?;
-        if let Some(header) = add((&step).into(), run, Place::OfTransaction(0)).await? {
+        let step = transaction(&mut client, rows.bytes()).await?;
+        if let Some(header) = add((&step).into(), run, &mut rows, Place::OfTransaction(0)).await? {
             step.commit().await?;
             return Ok(Created::New(header));
         }
@@ -77,9 +78,10 @@ pub(crate) async fn create_within(
     facts: Facts,
     run: &NewRun,
 ) -> Result<(Created, Option<Record>), Trouble> {
+    let mut rows = NewRows::of_new(run)?;
     loop {
         step.batch_execute(BEGIN_ADDING).await?;
-        if let Some(header) = add(step, run, Place::OfSubtransaction(facts)).await? {
+        if let Some(header) = add(step, run, &mut rows, Place::OfSubtransaction(facts)).await? {
             step.batch_execute("release savepoint graphweft_adds").await?;
             return Ok((Created::New(header), None));
         }
@@ -102,8 +104,13 @@ async fn in_the_way(step: Statements<'_>, run: &NewRun) -> Result<Option<Created
     Ok(kept_until(step, run).await?.map(|until| Created::Deleted { until }))
 }
 
-/// Adds a run. `None` if its id is not free: then the transaction is to be undone.
-async fn add(step: Statements<'_>, run: &NewRun, place: Place) -> Result<Option<RunHeader>, Trouble> {
+/// Adds a run with its records. `None` if its id is not free: then the transaction is to be undone.
+async fn add(
+    step: Statements<'_>,
+    run: &NewRun,
+    rows: &mut NewRows,
+    place: Place,
+) -> Result<Option<RunHeader>, Trouble> {
     let new = Columns::of_new(run)?;
     let insert = step
         .prepare_cached(&format!(
@@ -138,7 +145,8 @@ async fn add(step: Statements<'_>, run: &NewRun, place: Place) -> Result<Option<
     let Some(added) = added else { return Ok(None) };
     let key = RunKey::new(from_integer(added.try_get(0)?));
     let place = place.of(added.try_get(1)?, added.try_get(2)?);
-    insert_rows(step, &NewRows::of(key, 0, run.time, &run.records)?, place).await?;
+    rows.belong_to(key);
+    insert_rows(step, rows, place).await?;
     keep_graph(step, &run.graph).await?;
     if run.owner.is_none() {
         tell(step).await?;
@@ -180,7 +188,7 @@ pub(crate) async fn append(
     if batch.header == HeaderChange::default() {
         return append_records(&client, facts, batch, rows).await;
     }
-    let step = client.transaction().await?;
+    let step = transaction(&mut client, rows.bytes()).await?;
     if !append_in((&step).into(), batch, rows).await? {
         step.rollback().await?;
         return Ok(Appended::Conflict);
@@ -246,8 +254,12 @@ pub(crate) async fn append_in(step: Statements<'_>, batch: &Append, rows: &NewRo
 }
 
 /// Adds records in a transaction of the program, which is open after that. A conflict changes nothing.
-pub(crate) async fn append_within(step: Statements<'_>, facts: Facts, batch: &Append) -> Result<Appended, Trouble> {
-    let rows = NewRows::of(batch.run, batch.at, batch.time, &batch.records)?;
+pub(crate) async fn append_within(
+    step: Statements<'_>,
+    facts: Facts,
+    batch: &Append,
+    rows: &NewRows,
+) -> Result<Appended, Trouble> {
     let (key, at) = (of_run(batch.run), to_integer(batch.at));
     step.batch_execute(BEGIN_ADDING).await?;
     // Written, and not locked: then it has the number of the subtransaction.
@@ -262,7 +274,7 @@ pub(crate) async fn append_within(step: Statements<'_>, facts: Facts, batch: &Ap
         return Ok(Appended::Conflict);
     };
     let place = Place::OfSubtransaction(facts).of(taken.try_get(0)?, taken.try_get(1)?);
-    write(step, row::header(&taken, 2)?, batch, &rows, place).await?;
+    write(step, row::header(&taken, 2)?, batch, rows, place).await?;
     Ok(Appended::Done)
 }
 
@@ -360,12 +372,13 @@ pub(crate) async fn graph(client: &Object, hash: u64) -> Result<Option<Value>, T
 
 pub(crate) async fn start_over(mut client: Object, end: &Append, next: &NewRun) -> Result<StartedOver, Trouble> {
     let rows = NewRows::of(end.run, end.at, end.time, &end.records)?;
-    let step = client.transaction().await?;
+    let mut first = NewRows::of_new(next)?;
+    let step = transaction(&mut client, rows.bytes() + first.bytes()).await?;
     if !append_in((&step).into(), end, &rows).await? {
         step.rollback().await?;
         return Ok(StartedOver::Conflict);
     }
-    if let Some(header) = add((&step).into(), next, Place::OfTransaction(rows.bodies.len())).await? {
+    if let Some(header) = add((&step).into(), next, &mut first, Place::OfTransaction(rows.bodies.len())).await? {
         step.commit().await?;
         return Ok(StartedOver::Done(Box::new(header)));
     }

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::batch::NewRows;
-use crate::connections::{Connections, Facts};
+use crate::connections::{Connections, Facts, transaction};
 use crate::numbers::{of_run, to_integer};
 use crate::runs;
 use crate::trouble::{Trouble, chain, is_undone_by};
@@ -257,7 +257,7 @@ fn known<T>(done: Result<T, Trouble>) -> Result<Option<T>, Trouble> {
 async fn look_up(connections: &Connections, append: &Append, row: &NewRows) -> Reply {
     let look_up = |mut client: Object| async move {
         let (key, at) = (of_run(append.run), to_integer(append.at));
-        let step = client.transaction().await?;
+        let step = transaction(&mut client, 2 * row.bytes()).await?;
         // Waits for that statement, if it is under way.
         let lock = step.prepare_cached("select from runs where key = $1 for update").await?;
         if step.query_opt(&lock, &[&key]).await?.is_none() {

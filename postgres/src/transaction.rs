@@ -18,7 +18,8 @@ use graphweft::store::{
 use graphweft::{Context, Run, Start, StartError, Step};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::connections::{Connections, Facts, IDLE, set_keepalives};
+use crate::batch::NewRows;
+use crate::connections::{Connections, Facts, idle_limit, set_keepalives};
 use crate::runs;
 use crate::store::PostgresStore;
 use crate::trouble::{Trouble, chain, is_undone_by};
@@ -416,10 +417,11 @@ enum Uncommitted {
 
 /// Adds the records, and commits. A conflict leaves all as it is.
 async fn append(client: &OpenClient, facts: Facts, batch: &Append) -> Result<CommitOutcome, Uncommitted> {
+    let rows = NewRows::of(batch.run, batch.at, batch.time, &batch.records).map_err(Uncommitted::Undone)?;
     // From here it has the row of its run, which others wait for. Until now the body may have taken its time.
     let (limited, appended) = futures::future::join(
-        client.batch_execute(&format!("set local {IDLE}")),
-        runs::append_within((&**client).into(), facts, batch),
+        client.batch_execute(&format!("set local {}", idle_limit(rows.bytes()))),
+        runs::append_within((&**client).into(), facts, batch, &rows),
     )
     .await;
     limited.map_err(|error| Uncommitted::Undone(error.into()))?;

@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 
 use super::listener::{CANCELLED, DONE, FREE, task_done};
 use crate::checked;
+use crate::connections::transaction;
 use crate::numbers::to_integer;
 use crate::trouble::{Trouble, chain};
 
@@ -74,7 +75,7 @@ pub(super) async fn add(
     tasks: &[NewTask<'_>],
     is_wanted: impl Fn(&NodeTask) -> bool,
 ) -> Result<Option<String>, Trouble> {
-    let step = client.transaction().await?;
+    let step = transaction(&mut client, tasks.iter().map(NewTask::bytes).sum()).await?;
     let insert = step
         .prepare_cached(&format!(
             "with added as (

@@ -1,6 +1,6 @@
 //! Several engines over one database.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use graphweft::prelude::*;
 use graphweft::store::{Append, FeedQuery, NewRun, Record, RunQuery, Store, StoreError};
@@ -8,6 +8,7 @@ use graphweft::{QuestionFilter, json};
 use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::server::Server;
 use graphweft_postgres_tests::{builder, client, fresh_schema, server, store, without_notifications};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[node]
 async fn review(ctx: &Context) -> bool {
@@ -260,7 +261,7 @@ async fn an_address_with_an_unescaped_at_sign_shows_no_password() {
 async fn of_several_servers_the_one_that_can_be_written_to_is_used() {
     let (replica, folder) = (Server::read_only(), tempfile::tempdir().unwrap());
     let here = server();
-    let here = here.split(' ').find_map(|part| part.strip_prefix("host=")).unwrap();
+    let here = socket_folder(&here);
     for others in [folder.path().display().to_string(), replica.host()] {
         let schema = fresh_schema();
         let address = format!("host={others},{here} user=graphweft dbname=postgres");
@@ -304,4 +305,57 @@ async fn a_database_with_another_encoding_is_refused() {
     let error = PostgresStore::connect(&address).await.unwrap_err();
     assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
     assert!(error.to_string().contains("LATIN1") && error.to_string().contains("UTF8"), "{error}");
+}
+
+/// The server behind a network that transports so many bytes a second to it; until the folder is dropped.
+async fn behind_a_slow_network(bytes_a_second: usize) -> (tempfile::TempDir, String) {
+    const PIECES_A_SECOND: usize = 20;
+    let here = server();
+    let socket = std::path::Path::new(&socket_folder(&here)).join(".s.PGSQL.5432");
+    let folder = tempfile::tempdir().unwrap();
+    let listener = tokio::net::UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = tokio::net::UnixStream::connect(&socket).await.unwrap();
+            let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+                (client.into_split(), server.into_split());
+            tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+            tokio::spawn(async move {
+                let mut piece = vec![0; bytes_a_second / PIECES_A_SECOND];
+                while let Ok(length @ 1..) = from_client.read(&mut piece).await {
+                    if length == piece.len() {
+                        tokio::time::sleep(Duration::from_secs(1) / PIECES_A_SECOND as u32).await;
+                    }
+                    if to_server.write_all(&piece[..length]).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    let address = here.replace(&socket_folder(&here), &folder.path().display().to_string());
+    (folder, address)
+}
+
+fn socket_folder(address: &str) -> String {
+    address.split(' ').find_map(|part| part.strip_prefix("host=")).unwrap().to_owned()
+}
+
+#[node]
+async fn length(text: String) -> usize {
+    text.len()
+}
+
+workflow! { pub measured(String) -> usize { START => length; } }
+
+/// A transaction waits for a statement longer than it may do nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_values_are_written_through_a_slow_network() {
+    let (_folder, address) = behind_a_slow_network(600_000).await;
+    let store = PostgresStore::builder(&address).schema(fresh_schema()).connect().await.unwrap();
+    let engine = Engine::builder().store(store).register::<measured>().build().unwrap();
+    let began = Instant::now();
+    let run = engine.start::<measured>("x".repeat(3_000_000)).id("large").await.unwrap();
+    assert!(began.elapsed() > Duration::from_secs(4), "it is slow");
+    assert_eq!(run.result().await, Ok(3_000_000));
 }
