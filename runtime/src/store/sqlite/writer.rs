@@ -307,7 +307,12 @@ impl Writer {
     fn look_for_a_gap(&self, shared: &Shared) {
         let is_small = check::wanted_length(&self.connection).is_ok_and(|wanted| wanted <= check::SMALL);
         if is_small && Self::lacks_pages(shared).is_ok_and(|lacks_some| lacks_some) {
-            drop(shared.file.is_gone("was cut off while its log was copied back,".to_owned()));
+            let how = match shared.file.look_at_length() {
+                // Since the last look, and whether or not something was copied meanwhile.
+                Some((before, now)) => cut_off(before, now),
+                None => "was cut off while its log was copied back,".to_owned(),
+            };
+            drop(shared.file.is_gone(how));
         }
     }
 
@@ -318,7 +323,7 @@ impl Writer {
         let Some((before, now)) = file.look_at_length() else { return Ok(()) };
         match self.is_cut_off(shared, now) {
             Ok(false) => Ok(()),
-            Ok(true) => Err(file.is_gone(format!("was cut off, from {before} to {now} bytes,"))),
+            Ok(true) => Err(file.is_gone(cut_off(before, now))),
             Err(trouble) => {
                 // So that the next look detects the shorter file again.
                 file.was_longer(before);
@@ -353,6 +358,10 @@ impl Writer {
         self.connection.prepare_cached(statement)?.execute([])?;
         Ok(())
     }
+}
+
+fn cut_off(before: u64, now: u64) -> String {
+    format!("was cut off, from {before} to {now} bytes,")
 }
 
 /// Whether other tasks can run while this one blocks.
