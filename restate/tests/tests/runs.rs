@@ -290,6 +290,34 @@ async fn state_of(cluster: &Cluster) -> serde_json::Map<String, serde_json::Valu
     pairs.collect()
 }
 
+#[node]
+async fn passes(n: u32) -> u32 {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    n + 1
+}
+
+workflow! {
+    chain(u32) -> u32 {
+        let second = passes();
+        let third = passes();
+        let fourth = passes();
+        START => passes => second => third => fourth;
+    }
+}
+
+/// The end of a node, and the begin of the next one or the end of the run, are one value of the object.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_one_append() {
+    let (cluster, _here, client) = with(Worker::builder().register::<chain>()).await;
+    let run = client.start::<chain>(1, "appends").await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(5));
+    let events = run.events_from(0).await.unwrap();
+    let state = state_of(&cluster).await;
+    let appends = state.keys().filter(|key| key.starts_with("r/")).count();
+    // The begin of the run, that of its first node, and the four ends.
+    assert_eq!((events.len(), appends), (10, 6));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_a_run_that_is_forgotten_gets_an_error() {
     let (cluster, _here, client) = with(Worker::builder().register::<collects>().resident(Duration::ZERO)).await;
