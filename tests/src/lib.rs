@@ -235,6 +235,11 @@ pub fn life<T>(all: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(all)
 }
 
+/// How much paused time has passed, to the second. Where something is due by the wall clock, the moments of real time count as well.
+pub fn seconds_since(begun: tokio::time::Instant) -> u64 {
+    (begun.elapsed() + Duration::from_millis(500)).as_secs()
+}
+
 /// How long after a failed attempt another one begins, to the second; `None` where none does.
 pub fn retried_after(event: &Event) -> Option<Duration> {
     match &event.kind {
