@@ -9,6 +9,7 @@ mod conditions;
 mod connections;
 mod delete;
 mod feed;
+mod leases;
 mod logs;
 mod numbers;
 mod overview;

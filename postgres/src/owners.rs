@@ -4,14 +4,17 @@
 //! notices at once that the connection is closed, and with it the lock is gone. When its machine ends, or the process is
 //! stopped, the lease runs out, by the clock of the database. An engine that is believed dead and is not, adds nothing any
 //! more to a run that was taken over from it: see [`append`](crate::runs::append).
+//!
+//! The connections of owners are looked after by a [thread of their own](crate::leases): nodes may block all those of the program's runtime.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Object;
 use futures::FutureExt;
-use futures::future::Fuse;
+use futures::future::{Fuse, select};
 use graphweft::store::{Owner, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -19,6 +22,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio_postgres::Client;
 
 use crate::connections::{Connections, Facts};
+use crate::leases::Leases;
 use crate::numbers::{from_integer, to_integer};
 use crate::schema::facts;
 use crate::trouble::Trouble;
@@ -51,12 +55,15 @@ pub(crate) struct OwnRow {
 pub(crate) struct Owners(Arc<All>);
 
 #[derive(Debug, Default)]
-struct All(Mutex<HashMap<Owner, Kept>>);
+struct All {
+    kept: Mutex<HashMap<Owner, Kept>>,
+    leases: Leases,
+}
 
 #[derive(Debug)]
 struct Kept {
-    /// The task that keeps it alive.
-    keeps: AbortHandle,
+    /// The task that keeps it alive, and the one in the program's runtime that says that this is there.
+    tasks: [AbortHandle; 2],
     renewed: Renewed,
     /// Where it was made.
     runtime: Handle,
@@ -127,21 +134,32 @@ impl Owners {
                 Ok((row.try_get(0)?, OwnRow { mark: row.try_get(1)?, renewals: 0 }))
             })
             .await?;
-        let session = connections.persistently(|| Session::begin(connections, id)).await?;
+        let thread = self.0.leases.thread();
+        let own = connections.clone();
+        let begun = thread.spawn(async move { own.persistently(|| Session::begin(&own, id)).await });
+        // It ends only with the store.
+        let session = begun.await.map_err(|_| StoreError::Closed)??;
         let renewed = Renewed(Arc::new(Mutex::new(Times {
             renewed: Instant::now(),
             is_connected: true,
             reconnected: None,
             row,
         })));
-        let keeps = tokio::spawn(keep(connections.clone(), id, session, renewed.clone()));
+        let (is_there, is_gone) = oneshot::channel::<()>();
+        let holds = tokio::spawn(async move {
+            let _is_there = is_there;
+            std::future::pending::<()>().await
+        });
+        let keep = keep(connections.clone(), id, session, renewed.clone());
+        let keeps = thread.spawn(async move { drop(select(pin!(keep), is_gone).await) });
         let owner = Owner::new(from_integer(id));
-        self.lock().insert(owner, Kept { keeps: keeps.abort_handle(), renewed, runtime: Handle::current() });
+        let tasks = [keeps.abort_handle(), holds.abort_handle()];
+        self.lock().insert(owner, Kept { tasks, renewed, runtime: Handle::current() });
         Ok(owner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Kept>> {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether an owner has had its connection for some time. If it has just lost it, or made another one, others may have lost theirs too,
@@ -168,8 +186,8 @@ impl Owners {
         let kept = self.lock().remove(&owner);
         let connections = connections.clone();
         let runtime = kept.as_ref().map(|kept| kept.runtime.clone()).or_else(|| Handle::try_current().ok());
-        if let Some(Kept { keeps, .. }) = kept {
-            keeps.abort();
+        if let Some(Kept { tasks, .. }) = kept {
+            tasks.iter().for_each(AbortHandle::abort);
         }
         let leave = async move {
             let left = connections
@@ -197,7 +215,8 @@ impl Owners {
 
 impl Drop for All {
     fn drop(&mut self) {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain().for_each(|(_, kept)| kept.keeps.abort());
+        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        kept.drain().flat_map(|(_, kept)| kept.tasks).for_each(|task| task.abort());
     }
 }
 

@@ -161,7 +161,7 @@ async fn a_newer_format_and_a_changed_row_are_errors() {
     client.batch_execute("update meta set format = 99").await.unwrap();
     let error = builder(&schema).connect().await.unwrap_err();
     assert!(matches!(error, StoreError::NewerFormat { found: 99, .. }), "{error:?}");
-    assert!(error.to_string().contains(&format!("`{schema}` has format 99")), "{error}");
+    assert!(error.to_string().contains(&format!("`{schema}` has a newer format, 99")), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

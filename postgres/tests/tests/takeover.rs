@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use graphweft::prelude::*;
@@ -338,7 +338,7 @@ async fn an_engine_continues_when_a_newer_version_converts_the_tables_under_it_a
 
     let error = builder(&schema).connect().await.unwrap_err();
     assert!(matches!(error, StoreError::NewerFormat { .. }), "{error:?}");
-    assert!(error.to_string().contains(&format!("`{schema}` has format ")), "{error}");
+    assert!(error.to_string().contains(&format!("`{schema}` has a newer format, ")), "{error}");
     yesterday.shutdown().await;
 }
 
@@ -358,4 +358,73 @@ async fn tables_of_earlier_formats_are_converted() {
         assert_eq!(engine.start::<waits>(1).await.unwrap().result().await.unwrap(), 1);
         engine.shutdown().await;
     }
+}
+
+static BLOCKED: AtomicU64 = AtomicU64::new(0);
+
+#[node(at_most_once)]
+async fn blocks(n: u64) -> u64 {
+    BLOCKED.fetch_add(1, Ordering::SeqCst);
+    std::thread::sleep(Duration::from_secs(6));
+    n + 1
+}
+
+workflow! { pub blocking(u64) -> u64 { START => blocks; } }
+
+/// For longer than its lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_whose_nodes_block_all_its_threads_keeps_its_runs() {
+    let schema = fresh_schema();
+    let engine = async |schema: &str| {
+        let store = builder(schema).connect().await.unwrap();
+        let engine = Engine::builder().store(store).register::<blocking>().build().unwrap();
+        engine.recover().await.unwrap();
+        engine
+    };
+    let other = engine(&schema).await;
+    let blocked = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let engine = engine(&schema).await;
+            engine.start::<blocking>(1).id("blocks").await.unwrap().result().await
+        })
+    });
+    let blocked = tokio::task::spawn_blocking(|| blocked.join().unwrap()).await.unwrap();
+    assert_eq!(blocked, Ok(2));
+    assert_eq!(BLOCKED.load(Ordering::SeqCst), 1);
+    let history = other.history("blocks").await.unwrap().unwrap();
+    assert!(!history.iter().any(|event| matches!(event.kind, EventKind::RunResumed { .. })), "{history:#?}");
+}
+
+#[node]
+async fn naps(n: u64) -> u64 {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    n + 1
+}
+
+workflow! { pub napping(u64) -> u64 { START => naps; } }
+
+/// It is there, and executes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_whose_runtime_is_gone_keeps_no_run() {
+    let schema = fresh_schema();
+    let engine = async |schema: &str| {
+        let store = builder(schema).connect().await.unwrap();
+        Engine::builder().store(store).register::<napping>().build().unwrap()
+    };
+    let other = engine(&schema).await;
+    other.recover().await.unwrap();
+    let without_runtime = std::thread::spawn(move || {
+        let runtime = Runtime::new().unwrap();
+        runtime.block_on(async {
+            let engine = engine(&schema).await;
+            engine.start::<napping>(1).id("naps").await.unwrap();
+            engine
+        })
+    });
+    let without_runtime = tokio::task::spawn_blocking(|| without_runtime.join().unwrap()).await.unwrap();
+    let run = other.get_run_of::<napping>("naps").await.unwrap().unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(30), run.result()).await;
+    assert_eq!(result.expect("it is taken over"), Ok(2));
+    drop(without_runtime);
 }

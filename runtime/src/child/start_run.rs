@@ -306,9 +306,11 @@ impl<W: Workflow> Request<'_, W> {
                 let start = start.started_by(by).into_future().in_current_span();
                 let started = tokio::spawn(run.track_start(start)).await;
                 let started = started.unwrap_or(Err(StartError::Run(RunError::ShutDown)));
-                if let Err(StartError::Run(RunError::ShutDown)) = started {
+                match &started {
                     // This run stops as well, and the node starts the other one when it is resumed.
-                    return std::future::pending().await;
+                    Err(StartError::Run(RunError::ShutDown)) => return std::future::pending().await,
+                    Err(StartError::Store(error)) => run.pending_if_away(error).await,
+                    _ => {}
                 }
                 let run = started.map_err(|error| StartRunError::of(&error, &path))?;
                 let id = run.id().to_owned();
@@ -327,7 +329,10 @@ impl<W: Workflow> Request<'_, W> {
         match engine.get_run(&id).await {
             Ok(Some(run)) => Ok(run.of_output()),
             Ok(None) => Err(StartRunError::Deleted { run: id }),
-            Err(error) => Err(StartRunError::Store { message: error.to_string() }),
+            Err(error) => {
+                run.pending_if_away(&error).await;
+                Err(StartRunError::Store { message: error.to_string() })
+            }
         }
     }
 }

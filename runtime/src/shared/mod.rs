@@ -57,6 +57,7 @@ use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::node_info::AnyGraph;
 use crate::state_write::StateWrite;
+use crate::store::StoreError;
 use crate::trace::{self, GuardedSpan, RunFacts, TraceContext, Work};
 use crate::value::MaxSize;
 
@@ -507,6 +508,15 @@ impl Shared {
         match self.env.starter.get().and_then(Weak::upgrade) {
             Some(starter) => starter.close_started(Arc::clone(journal)).await,
             None => Err(Halt::ShutDown),
+        }
+    }
+
+    /// Stops the run, as if it could not record something, if this is since the server of the store is away. Returns only if not.
+    pub(crate) async fn pending_if_away(&self, error: &StoreError) {
+        let halt = Halt::Store(error.clone());
+        if let Some(journal) = self.journal.as_ref().filter(|_| halt.is_of_outage()) {
+            journal.halt(halt);
+            std::future::pending().await
         }
     }
 

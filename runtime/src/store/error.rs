@@ -42,8 +42,8 @@ pub enum StoreError {
     },
     /// The file, or the schema of a database, was written by a newer version of graphweft.
     #[error(
-        "`{}` has format {found}, and this version of graphweft knows formats up to {known}; use the version that wrote \
-         it, or a newer one", path.display()
+        "`{}` has a newer format, {found}, and this version of graphweft knows formats up to {known}; use the version that \
+         wrote it, or a newer one", path.display()
     )]
     NewerFormat {
         /// The file, or the name of the schema.

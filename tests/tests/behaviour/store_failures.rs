@@ -530,6 +530,7 @@ mod away {
         is_away: Arc<AtomicBool>,
         /// The next run is added, and nothing says so.
         loses_reply: Arc<AtomicBool>,
+        has_lost: Arc<AtomicBool>,
     }
 
     impl Away {
@@ -591,7 +592,11 @@ mod away {
     }
 
     async fn result_of(engine: &Engine, id: &str) -> u32 {
-        let run = engine.get_run_of::<counting>(id).await.unwrap().expect("it is in the store");
+        result_in::<counting>(engine, id).await
+    }
+
+    async fn result_in<W: Workflow<Output = u32>>(engine: &Engine, id: &str) -> u32 {
+        let run = engine.get_run_of::<W>(id).await.unwrap().expect("it is in the store");
         let result = async {
             loop {
                 match run.result().await {
@@ -652,5 +657,26 @@ mod away {
         let error = engine.start::<counting>(1).id("run").await.unwrap_err();
         assert!(error.to_string().contains("nothing listens"), "{error}");
         assert_eq!((result(&engine).await, begun.load(Ordering::SeqCst)), (2, 1));
+    }
+
+    #[node]
+    async fn starts(n: u32, ctx: &Context, #[resource] store: &Away) -> Result<u32, String> {
+        // The first time, it is added, and nothing says so.
+        store.loses_reply.store(!store.has_lost.swap(true, Ordering::SeqCst), Ordering::SeqCst);
+        let run = ctx.start::<counting>(n).await?;
+        run.result().await.map_err(|error| error.to_string())
+    }
+
+    workflow! { starting(u32) -> u32 { START => starts; } }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_of_which_a_node_does_not_know_whether_it_has_started_it_is_started_once() {
+        let (store, begun): (Away, Arc<AtomicU32>) = Default::default();
+        let builder = Engine::builder().store(store.clone()).resource(store.clone()).resource(Arc::clone(&begun));
+        let engine = builder.register::<starting>().register::<counting>().build().unwrap();
+        engine.start::<starting>(1).id("run").await.unwrap();
+        assert_eq!(result_in::<starting>(&engine, "run").await, 2);
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 2);
     }
 }
