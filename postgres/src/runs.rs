@@ -57,7 +57,8 @@ const WRITTEN: &str = "xmin::text::bigint, pg_current_xact_id()::text::bigint";
 const BEGIN_ADDING: &str = "savepoint graphweft_adds; select adds()";
 const UNDO_ADDING: &str = "rollback to savepoint graphweft_adds; release savepoint graphweft_adds";
 
-pub(crate) async fn create(mut client: Object, run: &NewRun) -> Result<Created, Trouble> {
+/// `is_again`: it was tried, and the connection was lost. Then a run that is there may be this one.
+pub(crate) async fn create(mut client: Object, run: &NewRun, is_again: bool) -> Result<Created, Trouble> {
     let mut rows = NewRows::of_new(run)?;
     loop {
         let step = transaction(&mut client, rows.bytes()).await?;
@@ -66,10 +67,18 @@ pub(crate) async fn create(mut client: Object, run: &NewRun) -> Result<Created, 
             return Ok(Created::New(header));
         }
         step.rollback().await?;
-        if let Some(there) = in_the_way((&client).into(), run).await? {
-            return Ok(there);
+        match in_the_way((&client).into(), run).await? {
+            Some(Created::Existing(header)) if is_again && is_same(&header, run) => return Ok(Created::New(header)),
+            Some(there) => return Ok(there),
+            None => {}
         }
     }
+}
+
+/// Whether a run was added as this one: an engine adds one with an id at a time.
+fn is_same(header: &RunHeader, run: &NewRun) -> bool {
+    let is_own = header.owner.is_some() && header.owner == run.owner;
+    is_own && to_millis(header.created) == to_millis(run.time)
 }
 
 /// The same in a transaction of the program. Of a run that is there, its first record as well.

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -95,7 +96,12 @@ impl Store for PostgresStore {
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
-        async move { self.connections.with(|client| runs::create(client, &run)).await }.boxed()
+        let create = async move {
+            let tries = AtomicU32::new(0);
+            let create = |client| runs::create(client, &run, tries.fetch_add(1, Ordering::Relaxed) > 0);
+            self.connections.idempotent(create).await
+        };
+        create.boxed()
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {

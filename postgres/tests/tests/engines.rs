@@ -1,5 +1,7 @@
 //! Several engines over one database.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use graphweft::prelude::*;
@@ -9,6 +11,7 @@ use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::server::Server;
 use graphweft_postgres_tests::{builder, client, fresh_schema, server, store, without_notifications};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
 
 #[node]
 async fn review(ctx: &Context) -> bool {
@@ -307,34 +310,63 @@ async fn a_database_with_another_encoding_is_refused() {
     assert!(error.to_string().contains("LATIN1") && error.to_string().contains("UTF8"), "{error}");
 }
 
-/// The server behind a network that transports so many bytes a second to it; until the folder is dropped.
-async fn behind_a_slow_network(bytes_a_second: usize) -> (tempfile::TempDir, String) {
-    const PIECES_A_SECOND: usize = 20;
+/// A socket in a folder whose connections go to the server as `pass` has them; and its address.
+async fn network<F>(pass: impl Fn(UnixStream, UnixStream) -> F + Send + 'static) -> (tempfile::TempDir, String)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let here = server();
     let socket = std::path::Path::new(&socket_folder(&here)).join(".s.PGSQL.5432");
     let folder = tempfile::tempdir().unwrap();
-    let listener = tokio::net::UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
-            let server = tokio::net::UnixStream::connect(&socket).await.unwrap();
-            let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
-                (client.into_split(), server.into_split());
-            tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
-            tokio::spawn(async move {
-                let mut piece = vec![0; bytes_a_second / PIECES_A_SECOND];
-                while let Ok(length @ 1..) = from_client.read(&mut piece).await {
-                    if length == piece.len() {
-                        tokio::time::sleep(Duration::from_secs(1) / PIECES_A_SECOND as u32).await;
-                    }
-                    if to_server.write_all(&piece[..length]).await.is_err() {
-                        return;
-                    }
-                }
-            });
+            let server = UnixStream::connect(&socket).await.unwrap();
+            tokio::spawn(pass(client, server));
         }
     });
     let address = here.replace(&socket_folder(&here), &folder.path().display().to_string());
     (folder, address)
+}
+
+/// Passes what comes on, so many bytes a second.
+async fn slowly(client: UnixStream, server: UnixStream, bytes_a_second: usize) {
+    const PIECES_A_SECOND: usize = 20;
+    let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+        (client.into_split(), server.into_split());
+    tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+    let mut piece = vec![0; bytes_a_second / PIECES_A_SECOND];
+    while let Ok(length @ 1..) = from_client.read(&mut piece).await {
+        if length == piece.len() {
+            tokio::time::sleep(Duration::from_secs(1) / PIECES_A_SECOND as u32).await;
+        }
+        if to_server.write_all(&piece[..length]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Passes all on, and ends the connection with the reply to the next commit.
+async fn until_a_commit(mut client: UnixStream, mut server: UnixStream, cuts: Arc<AtomicBool>) {
+    let (mut asked, mut replied) = (vec![0; 65536], vec![0; 65536]);
+    let mut ends = false;
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let Ok(length @ 1..) = read else { return };
+                ends |= asked[..length].windows(6).any(|word| word == b"COMMIT") && cuts.swap(false, Ordering::SeqCst);
+                if server.write_all(&asked[..length]).await.is_err() {
+                    return;
+                }
+            }
+            read = server.read(&mut replied) => {
+                let Ok(length @ 1..) = read else { return };
+                if ends || client.write_all(&replied[..length]).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
 }
 
 fn socket_folder(address: &str) -> String {
@@ -351,11 +383,30 @@ workflow! { pub measured(String) -> usize { START => length; } }
 /// A transaction waits for a statement longer than it may do nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn large_values_are_written_through_a_slow_network() {
-    let (_folder, address) = behind_a_slow_network(600_000).await;
+    let (_folder, address) = network(|client, server| slowly(client, server, 600_000)).await;
     let store = PostgresStore::builder(&address).schema(fresh_schema()).connect().await.unwrap();
     let engine = Engine::builder().store(store).register::<measured>().build().unwrap();
     let began = Instant::now();
     let run = engine.start::<measured>("x".repeat(3_000_000)).id("large").await.unwrap();
     assert!(began.elapsed() > Duration::from_secs(4), "it is slow");
     assert_eq!(run.result().await, Ok(3_000_000));
+}
+
+/// Its transaction is committed, and nothing says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_connection_is_lost_while_it_is_started_is_started_once() {
+    let schema = fresh_schema();
+    let cuts = Arc::new(AtomicBool::new(false));
+    let cut = Arc::clone(&cuts);
+    let (_folder, address) = network(move |client, server| until_a_commit(client, server, Arc::clone(&cut))).await;
+    let store = PostgresStore::builder(&address).schema(&schema).connect().await.unwrap();
+    let engine = Engine::builder().store(store).register::<plus>().build().unwrap();
+    engine.start::<plus>(0).id("before").await.unwrap().result().await.unwrap();
+    cuts.store(true, Ordering::SeqCst);
+    let run = engine.start::<plus>(1).id("cut").await.unwrap();
+    assert!(!cuts.load(Ordering::SeqCst), "it was cut off");
+    assert_eq!(tokio::time::timeout(Duration::from_secs(20), run.result()).await.expect("it is driven"), Ok(2));
+    let history = engine.history("cut").await.unwrap().unwrap();
+    let names: Vec<&str> = history.iter().map(|event| event.kind.name()).collect();
+    assert_eq!(names, ["run_started", "node_started", "node_completed", "run_completed"]);
 }
