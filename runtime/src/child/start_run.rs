@@ -232,6 +232,7 @@ impl Context {
     ///
     /// # Errors
     /// [`StartRunError`]: [`NotRegistered`](StartRunError::NotRegistered) for a workflow that is not registered with an engine that has a store.
+    /// That the server of the store is away is none: this run stops, and the node starts again when it is back.
     ///
     /// # Cancel safety
     /// If the future is dropped, the run may or may not have been started. If it was, it is treated as by `on_close`.
