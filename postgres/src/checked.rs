@@ -12,9 +12,6 @@ use crate::trouble::Trouble;
 /// What the field begins with.
 const FIELD: &str = ",\"checksum\":";
 
-/// The name of the field.
-const NAME: &str = "checksum";
-
 /// An object as text.
 pub(crate) fn to_text(object: &impl Serialize) -> Result<String, Trouble> {
     let mut text = serde_json::to_string(object)?;
@@ -37,11 +34,11 @@ pub(crate) fn from_text<T: DeserializeOwned>(text: &str, what: impl FnOnce() -> 
     serde_json::from_str(text).map_err(|error| Trouble::damaged(format!("{} cannot be read: {error}", what())))
 }
 
-/// The same for an object that is not read as a type, which would ignore the field.
+/// The same as JSON, without the field, which a type would ignore.
 pub(crate) fn value_from_text(text: &str, what: impl FnOnce() -> String) -> Result<Value, Trouble> {
     let mut value: Value = from_text(text, what)?;
     if let Some(object) = value.as_object_mut() {
-        object.remove(NAME);
+        object.remove(FIELD.trim_matches([',', '"', ':']));
     }
     Ok(value)
 }

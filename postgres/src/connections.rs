@@ -35,7 +35,7 @@ pub(crate) fn idle_limit(bytes: usize) -> String {
 /// That of statements which are small.
 const IDLE_SECONDS: usize = 3;
 
-/// What any network transports.
+/// A network or a program that is slower than this loses the connection.
 const BYTES_A_SECOND: usize = 500_000;
 
 /// Begins a transaction with so many bytes in its statements.

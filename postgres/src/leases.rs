@@ -17,12 +17,12 @@ pub(crate) struct Leases(OnceLock<Option<Thread>>);
 #[derive(Debug)]
 struct Thread {
     runtime: Handle,
-    /// It ends when this is dropped, and all that it has with it.
+    /// The thread ends when this is dropped, with all that was spawned there.
     _ends: oneshot::Sender<()>,
 }
 
 impl Leases {
-    /// What is spawned there. Where the system gives no more threads, this is the present runtime.
+    /// Where tasks are spawned on it. Where the system gives no more threads, this is the present runtime.
     pub(crate) fn thread(&self) -> Handle {
         let thread = self.0.get_or_init(|| {
             let begun = Thread::begin();

@@ -195,7 +195,7 @@ impl Claimed {
     fn of(row: &Row) -> Result<Self, Trouble> {
         let key: (String, String) = (row.try_get(0)?, row.try_get(1)?);
         let what = || format!("task `{}` of run `{}`", key.1, key.0);
-        let task = checked::from_text(row.try_get(2)?, what).map_err(unread);
+        let task = checked::from_text(row.try_get(2)?, what).map_err(why_unread);
         Ok(Claimed { key, task })
     }
 }
@@ -203,11 +203,15 @@ impl Claimed {
 /// The result of a task, from its row. One that cannot be read is a fault.
 pub(super) fn read_result(text: &str, (run, task): (&str, &str)) -> NodeResult {
     let what = || format!("the result of task `{task}` of run `{run}`");
-    checked::from_text(text, what)
-        .unwrap_or_else(|error| NodeResult::of_fault(Fault::Context { message: unread(error) }))
+    checked::from_text(text, what).unwrap_or_else(|error| of_fault(why_unread(error)))
 }
 
-fn unread(error: Trouble) -> String {
+/// The result of an attempt for which there is no other fault.
+pub(super) fn of_fault(message: String) -> NodeResult {
+    NodeResult::of_fault(Fault::Context { message })
+}
+
+fn why_unread(error: Trouble) -> String {
     format!("{}, or give the engine and its workers the same version of graphweft", error.for_caller(""))
 }
 

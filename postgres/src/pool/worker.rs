@@ -10,12 +10,12 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use graphweft::store::{Owner, StoreError};
-use graphweft::{Engine, ExecuteError, Fault, NodeResult, NodeTask};
+use graphweft::{Engine, ExecuteError, NodeResult, NodeTask};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{Id, JoinHandle, JoinSet};
 
 use super::listener::{CANCELLED, FREE, LOOK, Listener, progress};
-use super::tasks::{self, Claimed};
+use super::tasks::{self, Claimed, of_fault};
 use crate::connections::Connections;
 use crate::owners::Owners;
 use crate::trouble::{Trouble, chain};
@@ -187,7 +187,7 @@ impl Worker {
                             let worker = Arc::clone(self);
                             let executed = match task {
                                 Ok(task) => executing.spawn(worker.execute(task, cancelled)),
-                                Err(why) => executing.spawn(worker.refuse(key.clone(), why)),
+                                Err(why) => executing.spawn(worker.fail_unread(key.clone(), why)),
                             };
                             keys.insert(executed.id(), key);
                         }
@@ -308,8 +308,8 @@ impl Worker {
         }
     }
 
-    /// Fails a task that cannot be read, which no other worker could execute either.
-    async fn refuse(self: Arc<Self>, key: Key, why: String) {
+    /// Fails a task that cannot be read. Released, it would be taken again for ever, and what is taken with it too.
+    async fn fail_unread(self: Arc<Self>, key: Key, why: String) {
         self.finish(&key, &of_fault(why)).await;
     }
 
@@ -342,8 +342,4 @@ impl Worker {
             tokio::time::sleep(LOOK).await;
         }
     }
-}
-
-fn of_fault(message: String) -> NodeResult {
-    NodeResult::of_fault(Fault::Context { message })
 }

@@ -203,21 +203,21 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Whether a recorded input is this one by the types of today.
-    fn is(&self, recorded: &Json) -> bool {
+    /// Whether this is the recorded input, by the types of today.
+    fn was_recorded_as(&self, recorded: &Json) -> bool {
         let reads_same = || (self.reread.rewrite)(recorded).is_ok_and(|now| now == self.json);
         *recorded == self.json || reads_same() && self.reread.check(recorded, Against::Values).is_ok()
     }
 
-    /// Whether it is this one with parameters that its node has gained since, which are `None` here.
-    fn is_with_more_parameters(&self, recorded: &Json) -> bool {
+    /// Whether it was recorded so before its node gained parameters, which are `None` here.
+    fn had_fewer_parameters_as(&self, recorded: &Json) -> bool {
         let Some(now) = self.json.as_array().filter(|now| self.parameters > 1 && now.len() == self.parameters) else {
             return false;
         };
         // That of a node with one parameter is no list, or is itself the parameter.
         let of_several = recorded.as_array().filter(|former| former.len() < now.len());
         let mut former = of_several.map(Vec::as_slice).into_iter().chain([std::slice::from_ref(recorded)]);
-        former.any(|former| with_none(former, now).is_some_and(|former| self.is(&former)))
+        former.any(|former| with_none(former, now).is_some_and(|former| self.was_recorded_as(&former)))
     }
 }
 
@@ -262,8 +262,9 @@ impl Asked {
 
     /// An error if the recorded input is another one.
     fn check_input(&self, item: &Item) -> Result<(), Fault> {
+        // A step has none.
         let (Some(recorded), Some(input)) = (&item.input, &self.input) else { return Ok(()) };
-        if input.is(recorded) || input.is_with_more_parameters(recorded) {
+        if input.was_recorded_as(recorded) || input.had_fewer_parameters_as(recorded) {
             return Ok(());
         }
         let (recorded, json) = (shortened(recorded), shortened(&input.json));
