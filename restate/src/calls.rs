@@ -4,7 +4,7 @@
 //! A call is made with the id of the task as its key, so a worker that resumes the run gets the result of the call that the one before
 //! has made. Of calls that take longer the object knows the invocation: they are attached to, and stopped when their run has ended.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -32,6 +32,9 @@ const UNKNOWN: u16 = 404;
 
 /// What is said of one that a worker has refused before it has begun.
 const REFUSED: [u16; 2] = [400, UNKNOWN];
+
+/// The input of a call that is made to learn its invocation, and to cancel that. A worker that gets it refuses it.
+const NO_TASK: Bytes = Bytes::from_static(b"null");
 
 /// What the server says of an invocation that was killed.
 const KILLED: (u16, &str) = (409, "killed");
@@ -115,12 +118,14 @@ pub(crate) struct Calls {
     passed_on: Vec<(String, String)>,
     /// When the calls that have no result yet are said to take longer.
     looks_at: Option<Instant>,
+    /// The ids of the tasks whose invocations were cancelled.
+    cancelled: HashSet<String>,
 }
 
 impl Calls {
     pub(crate) fn new() -> Self {
         let (asks, asked) = mpsc::unbounded_channel();
-        Calls { asks, asked, calls: HashMap::new(), passed_on: Vec::new(), looks_at: None }
+        Calls { asks, asked, calls: HashMap::new(), passed_on: Vec::new(), looks_at: None, cancelled: HashSet::new() }
     }
 
     /// For the engine of the run.
@@ -207,9 +212,10 @@ impl Calls {
         let is_attached = known.is_some() || is_made_once;
         let (names, result) = match &known {
             Some(known) => (None, invocation.attach(known.clone())?),
-            None if is_made_once => {
-                (None, invocation.attach_to_call(pool_service(&task.pool), EXECUTE, key_of(&task, killed))?)
-            }
+            None if is_made_once => (
+                None,
+                invocation.attach_to_call(pool_service(&task.pool), EXECUTE, key_of(&task.run_id, &task.id, killed))?,
+            ),
             None => match call(&task, killed, invocation)? {
                 Ok((names, result)) => (Some(names), result),
                 Err(fault) => {
@@ -350,26 +356,49 @@ impl Calls {
         let invoked = self.calls.remove(id).and_then(|call| call.invocation);
         if let Some(invoked) = invoked.or_else(|| object.calls.get(id).cloned()) {
             invocation.cancel(invoked)?;
+            self.cancelled.insert(id.to_owned());
         }
         forget(id, object, invocation)
     }
 
-    /// The run has ended: nothing needs what is still under way.
-    pub(crate) fn cancel_all(&mut self, object: &mut Object, invocation: &mut Invocation) -> Result<(), Stop> {
+    /// The run has ended: nothing needs what is still under way. Returns the ids of all tasks that were cancelled, now or before.
+    pub(crate) fn cancel_all(
+        &mut self,
+        object: &mut Object,
+        invocation: &mut Invocation,
+    ) -> Result<HashSet<String>, Stop> {
         let ids: Vec<String> = self.calls.keys().cloned().collect();
         ids.iter().try_for_each(|id| self.cancel(id, object, invocation))?;
-        cancel_known(object, invocation)?;
-        invocation.flush()
+        invocation.flush()?;
+        Ok(std::mem::take(&mut self.cancelled))
     }
 }
 
-/// Cancels the calls that earlier attempts at driving the run have made.
-pub(crate) fn cancel_known(object: &mut Object, invocation: &mut Invocation) -> Result<(), Stop> {
+/// Cancels the calls of a run that has ended which earlier attempts at driving it have made, but for those that are cancelled.
+pub(crate) async fn cancel_earlier(
+    mut cancelled: HashSet<String>,
+    object: &mut Object,
+    invocation: &mut Invocation,
+) -> Result<(), Stop> {
     for (id, invoked) in std::mem::take(&mut object.calls) {
         invocation.cancel(invoked)?;
         invocation.clear(&call_key(&id))?;
+        cancelled.insert(id);
     }
-    Ok(())
+    // An attempt that has died with the end of the run may not have come to cancel what it had called, nor to note which
+    // invocations those were. The server says that to a call with the same key.
+    let mut names = Vec::new();
+    for sent in object.sent_without_result().filter(|sent| !cancelled.contains(&sent.task)) {
+        let key = key_of(&invocation.key, &sent.task, 0);
+        names.push(invocation.call(pool_service(&sent.pool), EXECUTE, key, NO_TASK)?.0);
+    }
+    invocation.flush()?;
+    for name in names {
+        if let Value::InvocationId(invoked) = invocation.wait(name).await? {
+            invocation.cancel(invoked)?;
+        }
+    }
+    invocation.flush()
 }
 
 /// Notes in the object which invocation has a task.
@@ -395,12 +424,13 @@ fn call(task: &NodeTask, killed: u32, invocation: &mut Invocation) -> Result<Res
         let message = too_large(&format!("what `{}` is given to pool `{}` with", task.path, task.pool), input.len());
         return Ok(Err(Fault::Context { message }));
     }
-    invocation.call(pool_service(&task.pool), EXECUTE, key_of(task, killed), input.into()).map(Ok)
+    let key = key_of(&task.run_id, &task.id, killed);
+    invocation.call(pool_service(&task.pool), EXECUTE, key, input.into()).map(Ok)
 }
 
 /// What a task is called with once; of one that was killed, once more. Another attempt at the run finds the same keys.
-fn key_of(task: &NodeTask, killed: u32) -> String {
-    let key = format!("{}/{}", task.run_id, task.id);
+fn key_of(run: &str, task: &str, killed: u32) -> String {
+    let key = format!("{run}/{task}");
     if killed == 0 { key } else { format!("{key}/{killed}") }
 }
 

@@ -10,7 +10,7 @@
 //!      └────────────── Done ──────────────┘
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::calls::{Calls, cancel_known};
+use crate::calls::{Calls, cancel_earlier};
 use crate::handlers::{ForkOf, OfEnd};
 use crate::invocation::{Handle, Invocation, MAX_BODY, Reply, Stop, too_large};
 use crate::manifest::{EXPORT, service};
@@ -159,12 +159,14 @@ pub(crate) async fn drive(
         {
             return Ok(Err((409, format!("run `{id}` was started with another input"))));
         }
-        Purpose::Run | Purpose::Fork if is_over => return ended(&mut object, workflow, settings, invocation),
+        Purpose::Run | Purpose::Fork if is_over => {
+            return ended(HashSet::new(), &mut object, workflow, settings, invocation).await;
+        }
         Purpose::Run | Purpose::Fork if records.is_none() && known.is_none() => invocation.clear(REFUSED)?,
         Purpose::Retry if records.is_none() => return Ok(Err((404, format!("there is no run `{id}`")))),
         // It has ended again.
         Purpose::Retry if is_over && known.as_ref().is_some_and(|driver| records > Some(driver.began_at)) => {
-            return ended(&mut object, workflow, settings, invocation);
+            return ended(HashSet::new(), &mut object, workflow, settings, invocation).await;
         }
         Purpose::Retry if known.is_none() && !is_same_end => {
             return Ok(Err((409, format!("run `{id}` was retried, or has got another end, meanwhile"))));
@@ -232,9 +234,10 @@ pub(crate) async fn drive(
     });
     let reply = drive.go().await;
     let Drive { mut object, mut calls, ops, recording, queue, work, driven, .. } = drive;
-    if matches!(reply, Ok(None)) {
-        calls.cancel_all(&mut object, invocation)?;
-    }
+    let cancelled = match &reply {
+        Ok(None) => calls.cancel_all(&mut object, invocation)?,
+        _ => HashSet::new(),
+    };
     // What waits for an append that is not confirmed any more has to hear it, or it is not over.
     drop((calls, ops, recording, queue, work, driven));
     // Nodes that are under way have stopped before another attempt is made.
@@ -243,7 +246,7 @@ pub(crate) async fn drive(
         tracing::warn!(run, "a node has not stopped for {} s: does it block its thread?", STOPPING.as_secs());
     }
     match reply? {
-        None => ended(&mut object, workflow, settings, invocation),
+        None => ended(cancelled, &mut object, workflow, settings, invocation).await,
         Some(refused) if object.header.is_none() => refuse(refused, workflow, settings, invocation),
         Some(refused) => Ok(Err(refused)),
     }
@@ -275,9 +278,15 @@ async fn forked(workflow: &str, invocation: &mut Invocation) -> Result<Result<(F
     Ok(Ok((of.clone(), Forked { id: of.from, run, header })))
 }
 
-/// The run has ended: with what, and when it is to be forgotten.
-fn ended(object: &mut Object, workflow: &str, settings: Settings, invocation: &mut Invocation) -> Result<Reply, Stop> {
-    cancel_known(object, invocation)?;
+/// The run has ended: with what, and when it is to be forgotten. `cancelled`: the tasks that are not to be cancelled again.
+async fn ended(
+    cancelled: HashSet<String>,
+    object: &mut Object,
+    workflow: &str,
+    settings: Settings,
+    invocation: &mut Invocation,
+) -> Result<Reply, Stop> {
+    cancel_earlier(cancelled, object, invocation).await?;
     if let Some(header) = &object.header {
         let end = OfEnd { records: Some(header.records), created: Some(to_millis(header.created)) };
         forget_later(&end, workflow, settings, invocation)?;

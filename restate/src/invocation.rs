@@ -185,7 +185,7 @@ impl Invocation {
         Ok(self.vm.take_notification(handle)?)
     }
 
-    async fn wait(&mut self, handle: Handle) -> Result<Value, Stop> {
+    pub(crate) async fn wait(&mut self, handle: Handle) -> Result<Value, Stop> {
         loop {
             match self.look(&[handle]) {
                 // A driver cancels its run for that, which has to be read first.

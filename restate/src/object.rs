@@ -120,12 +120,24 @@ pub(crate) struct Object {
     letters: HashMap<String, Option<(String, u64)>>,
     questions: BTreeMap<String, OpenQuestion>,
     graphs: Vec<u64>,
-    /// The ids of the tasks that an executor has, by the paths of their nodes.
-    away: HashMap<String, String>,
+    /// The tasks that an executor has, by the paths of their nodes.
+    away: HashMap<String, SentTask>,
+    /// Those of nodes that were stopped, which it may still execute.
+    stopped: Vec<SentTask>,
     /// The invocations that execute tasks of pools, by the ids of the tasks.
     pub(crate) calls: BTreeMap<String, String>,
     /// The number of the batch with the last summary.
     summarized_at: u64,
+}
+
+/// A task that was sent to a pool, by its note.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct SentTask {
+    pub(crate) pool: String,
+    /// Its id.
+    pub(crate) task: String,
+    /// The run that has sent it: a fork has the notes of the run that it was made of.
+    run: String,
 }
 
 /// The graphs of a run by their hashes, and its batches with the numbers of their first records.
@@ -162,6 +174,7 @@ impl Object {
             questions: BTreeMap::new(),
             graphs: Vec::new(),
             away: HashMap::new(),
+            stopped: Vec::new(),
             calls: BTreeMap::new(),
             summarized_at: 0,
         };
@@ -315,16 +328,24 @@ impl Object {
 
     /// Whether the node at this path waits for the result of this task.
     pub(crate) fn is_away(&self, path: &str, task: &str) -> bool {
-        self.away.get(path).is_some_and(|away| away == task)
+        self.away.get(path).is_some_and(|away| away.task == task)
+    }
+
+    /// The tasks that this run has sent and that have no recorded result. Once it has ended, nothing waits for them.
+    pub(crate) fn sent_without_result(&self) -> impl Iterator<Item = &SentTask> {
+        self.away.values().chain(&self.stopped).filter(|sent| sent.run == self.id)
     }
 
     /// Notes which nodes are elsewhere. One that is stopped with what is around it is taken for one that still is.
     fn note_away(&mut self, record: &Record) {
         match &record.kind {
             EventKind::Note { payload, .. } if record.kind.is_sent_to_pool() => {
-                let task = payload.get("task").and_then(Json::as_str).unwrap_or_default();
-                self.away.insert(record.path.clone(), task.to_owned());
+                // Each version has written such a note with these three.
+                if let Ok(sent) = serde_json::from_value::<SentTask>(Json::clone(payload)) {
+                    self.stopped.extend(self.away.insert(record.path.clone(), sent));
+                }
             }
+            EventKind::NodeCancelled => self.stopped.extend(self.away.remove(&record.path)),
             kind if kind.name().starts_with("node_") => {
                 self.away.remove(&record.path);
             }

@@ -246,6 +246,23 @@ async fn a_run_that_is_cancelled_stops_its_attempts_at_once_and_also_those_of_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_cancelled_stops_attempts_that_its_worker_before_had_only_just_called() {
+    let (cluster, here, client) = with(drives()).await;
+    let card = Card::new();
+    let _pool = pool(&cluster, &card).await;
+    let run = client.start::<scene>(vec![1, 2, 3], "scene").await.unwrap();
+    card.has_begun(3).await;
+    // The object does not know yet which invocations these are, and the next worker asks for none of them.
+    let port = here.stop().await;
+    cluster.end_invocation("scene", "cancel").await;
+    let _here = Here::serve_at(drives(), port).await;
+    until("it has ended", || async { run.status().await.unwrap().unwrap().status == RunStatus::Cancelled }).await;
+    until("all have stopped", || async { card.stopped.load(Ordering::SeqCst) == 3 }).await;
+    until("no call is left", || async { calls(&cluster).await == 0 }).await;
+    assert_eq!(card.begun.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn attempts_that_wait_in_a_full_worker_are_cancelled_also_if_another_one_had_begun_them() {
     let (cluster, _here, client) = with(drives()).await;
     let card = Card::new();
