@@ -7,7 +7,7 @@ use graphweft::store::RunHeader;
 use serde_json::json;
 
 use crate::error::ClientError;
-use crate::http_client::{Request, Servers};
+use crate::http_client::{Of, Request, Servers};
 use crate::manifest::service;
 use crate::object::HEADER;
 
@@ -97,7 +97,7 @@ impl Admin {
     /// by what graphweft knows of [changed graphs](graphweft::Engine::check).
     ///
     /// # Errors
-    /// If no server answers, or the server does not reach a worker at the address.
+    /// If no server answers, or the server does not reach a worker at the address for some twenty seconds.
     pub async fn register(&self, workers: &str) -> Result<(), ClientError> {
         let body = json!({ "uri": workers, "force": true });
         self.post("/deployments", &body).await.map(drop)
@@ -121,7 +121,7 @@ impl Admin {
 
     async fn post(&self, path: &str, body: &Json) -> Result<Json, ClientError> {
         let body = Some(Bytes::from(body.to_string()));
-        self.0.post(Request { path, body, idempotency_key: None }).await
+        self.0.post(Request { path, body, idempotency_key: None, of: Of::Server }).await
     }
 }
 

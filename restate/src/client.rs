@@ -5,14 +5,14 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use graphweft::{Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, Workflow};
+use graphweft::{Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, StartError, Workflow};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::error::ClientError;
-use crate::handlers::{ForkOf, OfEnd, StatusOf};
-use crate::http_client::{Request, Servers};
+use crate::handlers::{ALREADY, ForkOf, OfEnd, StatusOf, WITH_ANOTHER_INPUT};
+use crate::http_client::{Of, Request, Servers};
 use crate::manifest::service;
 
 /// The first pause between two looks at a run that is waited for; it doubles up to [`MAX_PAUSE`].
@@ -22,6 +22,9 @@ const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long a worker may take to begin with what Restate has accepted.
 const BEGINS: Duration = Duration::from_secs(20);
+
+/// How long something may take before it is looked whether there is a worker for it.
+const LOOKS_FOR_WORKER: Duration = Duration::from_secs(10);
 
 /// Starts runs and finds them, through the ingress of Restate's servers. Cheap to clone.
 ///
@@ -50,14 +53,16 @@ impl Client {
         Client(Servers::at(ingress))
     }
 
-    /// Starts a run, and returns when Restate has recorded that it is to run. The same id with the same input gives the same run, however often it
+    /// Starts a run, and returns when Restate has recorded that it is to run. A worker is asked before whether there is a run with this id. The same id with the same input gives the same run, however often it
     /// is started, until it is [forgotten](RunHandle::forget). One that has not ended, and whose invocation was killed in Restate, continues.
     ///
     /// # Errors
     /// [`ClientError::Refused`] with status 409 if there is a run with this id and another input. An input that the workflow
     /// does not take ends the run before its first record, which [`RunHandle::outcome`] reports; it may be started again.
-    /// [`ClientError::TooLarge`] if Restate does not take the input. [`ClientError::Unreachable`] if the id was started
-    /// before, and no worker begins with that for 20 seconds, so that its input is not known.
+    /// With status 400 if the text cannot be an [id](StartError::check_id), or plain JSON does not express the input.
+    /// [`ClientError::TooLarge`] if Restate does not take the input. [`ClientError::Unreachable`] if no worker answers for 20 seconds, and
+    /// nothing is started then; or if the id was started before, and no worker begins with that for 20 seconds, so that its input is not
+    /// known.
     ///
     /// # Cancel safety
     /// If the future is dropped, the run may have been started.
@@ -66,11 +71,12 @@ impl Client {
         input: W::Input,
         id: impl Into<String>,
     ) -> Result<RunHandle<W>, ClientError> {
-        let input = input.to_record().map_err(|error| ClientError::of_payload("the input", &error))?;
+        let input = plain("the input", &input)?;
         let run = self.run::<W>(id);
+        run.check_id()?;
         match run.look(Some(&input)).await? {
             Look::There(progress) => {
-                run.compare(&progress)?;
+                run.compare(&progress, WITH_ANOTHER_INPUT)?;
                 if progress.status.is_over() {
                     return Ok(run);
                 }
@@ -82,11 +88,12 @@ impl Client {
         let body = Some(Bytes::from(input.to_string()));
         let path = run.path("run/send");
         // While an invocation with this key has not ended, the next request gets it.
-        let sent = self.0.post(Request { path: &path, body, idempotency_key: Some("run".to_owned()) }).await?;
+        let key = Some("run".to_owned());
+        let sent = self.0.post(Request { path: &path, body, idempotency_key: key, of: Of::Server }).await?;
         let (began, mut pause) = (Instant::now(), PAUSE);
         loop {
             match run.look(Some(&input)).await? {
-                Look::There(progress) => return run.compare(&progress).map(|()| run),
+                Look::There(progress) => return run.compare(&progress, WITH_ANOTHER_INPUT).map(|()| run),
                 // It is this one, or one that had the same fate.
                 Look::Refused(_) => return Ok(run),
                 Look::Nothing if sent["status"] != "PreviouslyAccepted" => return Ok(run),
@@ -196,23 +203,32 @@ impl<W: Workflow> RunHandle<W> {
         path_of(&service(W::NAME), &self.id, handler)
     }
 
+    /// Calls a handler that answers at once.
     async fn call(&self, handler: &str, body: Option<Json>) -> Result<Json, ClientError> {
-        self.call_with(handler, body, None).await
+        let (path, body) = (self.path(handler), body.map(|body| Bytes::from(body.to_string())));
+        self.servers.post(Request { path: &path, body, idempotency_key: None, of: Of::Worker }).await
     }
 
-    /// Calls a handler that changes something: however often the request is made, it is done once.
+    /// Calls a handler that changes something: however often the request is made, it is done once. It may take as long as the run does
+    /// to take it; if no worker is there at all, that is an error before.
     async fn call_once(&self, handler: &str, body: Option<Json>) -> Result<Json, ClientError> {
-        self.call_with(handler, body, Some(Uuid::now_v7().to_string())).await
-    }
-
-    async fn call_with(
-        &self,
-        handler: &str,
-        body: Option<Json>,
-        idempotency_key: Option<String>,
-    ) -> Result<Json, ClientError> {
-        let body = body.map(|body| Bytes::from(body.to_string()));
-        self.servers.post(Request { path: &self.path(handler), body, idempotency_key }).await
+        let (path, body) = (self.path(handler), body.map(|body| Bytes::from(body.to_string())));
+        let idempotency_key = Some(Uuid::now_v7().to_string());
+        let done = self.servers.post(Request { path: &path, body, idempotency_key, of: Of::Run });
+        let no_worker = async {
+            loop {
+                tokio::time::sleep(LOOKS_FOR_WORKER).await;
+                if let Err(ClientError::Unreachable { addresses, message }) = self.call("status", None).await {
+                    let message = format!("{message} It may be done when there is one");
+                    return Err(ClientError::Unreachable { addresses, message });
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            done = done => done,
+            no_worker = no_worker => no_worker,
+        }
     }
 
     /// `input`: what the run is to be compared with.
@@ -229,12 +245,17 @@ impl<W: Workflow> RunHandle<W> {
         Ok(progress.map_or(Look::Nothing, Look::There))
     }
 
-    fn compare(&self, progress: &RunProgress) -> Result<(), ClientError> {
+    fn compare(&self, progress: &RunProgress, what: &str) -> Result<(), ClientError> {
         if progress.is_same_input == Some(false) {
-            let message = format!("run `{}` was started with another input", self.id);
+            let message = format!("run `{}` {what}", self.id);
             return Err(ClientError::Refused { status: 409, message });
         }
         Ok(())
+    }
+
+    fn check_id(&self) -> Result<(), ClientError> {
+        let refused = |error: StartError| ClientError::Refused { status: 400, message: error.to_string() };
+        StartError::check_id(&self.id).map_err(refused)
     }
 
     fn not_begun(&self, what: &str) -> ClientError {
@@ -253,7 +274,8 @@ impl<W: Workflow> RunHandle<W> {
     /// How far the run is; `None` if it has not begun, or there is no such run.
     ///
     /// # Errors
-    /// If no server answers, or no worker has registered the workflow.
+    /// [`ClientError::Unreachable`] if no server answers, or no worker for 20 seconds; [`ClientError::NotFound`] if none has registered
+    /// the workflow.
     pub async fn status(&self) -> Result<Option<RunProgress>, ClientError> {
         Ok(match self.look(None).await? {
             Look::There(progress) => Some(progress),
@@ -289,12 +311,14 @@ impl<W: Workflow> RunHandle<W> {
         }
     }
 
-    /// Answers an open question, by its id, or by its name if no other open question has that name. Returns when the run has
-    /// recorded the answer, and its node has taken it.
+    /// Answers an open question, by its id, or by its [name](Question::name) if no other open question has that name. Returns when the run
+    /// has recorded the answer, and it is of the type that the node asks for. A node that waits for something else beside it
+    /// (`tokio::select!`) takes what is recorded first: an answer behind a timer that has just fired is `Ok`, and is not used.
     ///
     /// # Errors
     /// [`ClientError::Refused`]: with status 422 if the answer does not fit the question, with 409 if no such question is open, and
-    /// with 408 if it is recorded and its node has not read it for ten seconds, or no worker has taken it for two minutes.
+    /// with 408 if it is recorded and its node has not read it for ten seconds, or the worker of the run has not taken it for two minutes.
+    /// [`ClientError::Unreachable`] if no worker at all is there for half a minute.
     ///
     /// # Cancel safety
     /// If the future is dropped, the answer may be recorded. A request that is made again since a server has died is one answer.
@@ -306,9 +330,10 @@ impl<W: Workflow> RunHandle<W> {
     /// counted, so that it may be sent again.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if the run has not begun, and [`ClientError::Refused`] if it has ended.
+    /// [`ClientError::NotFound`] if the run has not begun, and [`ClientError::Refused`] if it has ended, or plain JSON does not express the
+    /// payload. [`ClientError::Unreachable`] if no worker is there for half a minute.
     pub async fn signal<T: Payload>(&self, signal: Signal<T>, id: &str, payload: T) -> Result<(), ClientError> {
-        let payload = payload.to_record().map_err(|error| ClientError::of_payload("the signal", &error))?;
+        let payload = plain("the signal", &payload)?;
         let body = json!({ "name": signal.name(), "id": id, "payload": payload });
         self.call_once("signal", Some(body)).await.map(drop)
     }
@@ -318,7 +343,8 @@ impl<W: Workflow> RunHandle<W> {
     ///
     /// # Errors
     /// [`ClientError::NotFound`] if no worker has begun with the run for some seconds. One that has begun and has no record yet is
-    /// not started, which [`outcome`](Self::outcome) reports as [`ClientError::Refused`].
+    /// not started, which [`outcome`](Self::outcome) reports as [`ClientError::Refused`]. [`ClientError::Unreachable`] if no worker is there
+    /// for half a minute: the run is cancelled when one is.
     pub async fn cancel(&self) -> Result<(), ClientError> {
         self.call_once("cancel", None).await.map(drop)
     }
@@ -342,7 +368,8 @@ impl<W: Workflow> RunHandle<W> {
         let body = Bytes::from(json!(progress.end()).to_string());
         let send = async |key: &str| {
             let body = Some(body.clone());
-            self.servers.post(Request { path: &path, body, idempotency_key: Some(key.to_owned()) }).await
+            let key = Some(key.to_owned());
+            self.servers.post(Request { path: &path, body, idempotency_key: key, of: Of::Server }).await
         };
         let mut is_earlier = send(&key).await?["status"] == "PreviouslyAccepted";
         // A caller that waits for the run now waits for the end of the retry.
@@ -415,9 +442,10 @@ impl<W: Workflow> RunHandle<W> {
     ) -> Result<RunHandle<W>, ClientError> {
         let of = json!(ForkOf { from: self.id.clone(), before: before.into() });
         let run = RunHandle { servers: self.servers.clone(), id: id.into(), workflow: PhantomData };
+        run.check_id()?;
         match run.look(Some(&of)).await? {
             Look::There(progress) => {
-                run.compare(&progress)?;
+                run.compare(&progress, ALREADY)?;
                 if progress.status.is_over() {
                     return Ok(run);
                 }
@@ -427,11 +455,12 @@ impl<W: Workflow> RunHandle<W> {
         }
         let body = Some(Bytes::from(of.to_string()));
         let path = run.path("fork/send");
-        self.servers.post(Request { path: &path, body, idempotency_key: Some("fork".to_owned()) }).await?;
+        let key = Some("fork".to_owned());
+        self.servers.post(Request { path: &path, body, idempotency_key: key, of: Of::Server }).await?;
         let (began, mut pause) = (Instant::now(), PAUSE);
         loop {
             match run.look(Some(&of)).await? {
-                Look::There(progress) => return run.compare(&progress).map(|()| run),
+                Look::There(progress) => return run.compare(&progress, ALREADY).map(|()| run),
                 Look::Refused(refusal) => return Err(refusal),
                 Look::Nothing if began.elapsed() > BEGINS => return Err(run.not_begun("it is to be a fork")),
                 Look::Nothing => {}
@@ -444,7 +473,7 @@ impl<W: Workflow> RunHandle<W> {
     /// The events of the run from a number on, as far as they are recorded now, with those that follow from others.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is no such run.
+    /// [`ClientError::NotFound`] if there is no such run, [`ClientError::Unreachable`] if no worker answers for 20 seconds.
     pub async fn events_from(&self, seq: u64) -> Result<Vec<Event>, ClientError> {
         let events = self.call("events", Some(json!(seq))).await?;
         serde_json::from_value(events).map_err(|error| ClientError::of_json("the events of a run", &error))
@@ -478,6 +507,11 @@ impl<W: Workflow> fmt::Debug for RunHandle<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunHandle").field("workflow", &W::NAME).field("id", &self.id).finish_non_exhaustive()
     }
+}
+
+/// A value as Restate has it: an input and a signal are plain JSON.
+fn plain<T: Payload>(what: &str, value: &T) -> Result<Json, ClientError> {
+    value.to_plain_json().map_err(|error| ClientError::Refused { status: 400, message: format!("{what}: {error}") })
 }
 
 fn outcome<T: Payload>(mut outcome: Json) -> Result<Outcome<T>, ClientError> {

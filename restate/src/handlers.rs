@@ -15,9 +15,15 @@ use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
 use crate::object::{self, Batch, DRIVER, Driver, INPUT, Object, REFUSED, Summary};
 use crate::work::is_same_json;
 
+/// What is said of a run that has the id of another one.
+pub(crate) const WITH_ANOTHER_INPUT: &str = "was started with another input";
+
+/// The same of one that was to be a fork.
+pub(crate) const ALREADY: &str = "is there already, and is another one; choose another id";
+
 /// What a run is forked with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{\"from\": \"order-7\", \"before\": 4}`")]
 pub(crate) struct ForkOf {
     /// The run that is forked.
     pub(crate) from: String,
@@ -256,7 +262,7 @@ pub(crate) async fn export(invocation: &mut Invocation) -> Result<Reply, Stop> {
 
 /// Which end of a run is meant.
 #[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "`{\"records\": n, \"created\": t}`, or nothing")]
 pub(crate) struct OfEnd {
     /// Only if the run has as many records: it was not retried since.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,8 +25,15 @@ const MAX_PAUSE: Duration = Duration::from_millis(400);
 /// How long a server may take for one request: one that is stopped does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a request is made again that the servers answer with an error of theirs, and one to a handler that answers at once, while the
+/// servers are there and no worker answers.
+const ANSWERED: Duration = Duration::from_secs(20);
+
 /// How long all attempts may take together, with those at servers that do not answer.
 const ALL_ATTEMPTS: Duration = Duration::from_secs(150);
+
+/// How long a server may take to say that it is there.
+const HEALTH: Duration = Duration::from_secs(2);
 
 #[cfg(not(feature = "tls"))]
 type Connector = HttpConnector;
@@ -83,6 +90,18 @@ pub(crate) struct Request<'r> {
     pub(crate) path: &'r str,
     pub(crate) body: Option<Bytes>,
     pub(crate) idempotency_key: Option<String>,
+    pub(crate) of: Of,
+}
+
+/// Who does what is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The server.
+    Server,
+    /// A worker, at once.
+    Worker,
+    /// A worker, when the run is driven.
+    Run,
 }
 
 impl Servers {
@@ -104,7 +123,7 @@ impl Servers {
 
     /// Asks for something, and again while no server answers.
     pub(crate) async fn get(&self, path: &str) -> Result<Json, ClientError> {
-        self.send(http::Method::GET, Request { path, body: None, idempotency_key: None }).await
+        self.send(http::Method::GET, Request { path, body: None, idempotency_key: None, of: Of::Server }).await
     }
 
     /// Makes a request, and makes it again while no server answers it.
@@ -128,9 +147,26 @@ impl Servers {
             let at = self.next.load(Ordering::Relaxed);
             let address = &self.addresses[at % self.addresses.len()];
             match tokio::time::timeout(PATIENCE, self.send_to(address, &method, &request)).await {
-                Ok(Ok((status, body))) if status < 500 && status != 429 => return read(status, &body),
-                Ok(Ok((status, body))) => last = format!("{status} {}", message_of(&body)),
+                Ok(Ok((status, body))) if status < 500 && status != 429 => {
+                    return read(status, &body, &format!("{address}{}", request.path));
+                }
+                Ok(Ok((status, body))) => {
+                    last = format!("{status} {}", message_of(&body));
+                    if begun.elapsed() > ANSWERED {
+                        break;
+                    }
+                }
                 Ok(Err(error)) => last = error,
+                Err(_) if request.of != Of::Server && self.is_there(address).await => {
+                    last = format!(
+                        "the server is there, and no worker has answered for {} s: is one running that has the workflow, at the \
+                         address that was registered?",
+                        begun.elapsed().as_secs()
+                    );
+                    if request.of == Of::Worker && begun.elapsed() >= ANSWERED {
+                        break;
+                    }
+                }
                 Err(_) => last = format!("it has not answered for {} s", PATIENCE.as_secs()),
             }
             // If another request has moved on meanwhile, that is enough.
@@ -139,6 +175,13 @@ impl Servers {
             pause = (pause * 2).min(MAX_PAUSE);
         }
         Err(ClientError::Unreachable { addresses: self.addresses.to_vec(), message: last })
+    }
+
+    /// Whether a server answers, whatever that is.
+    async fn is_there(&self, address: &str) -> bool {
+        let health = Request { path: "/restate/health", body: None, idempotency_key: None, of: Of::Server };
+        let asked = self.send_to(address, &http::Method::GET, &health);
+        tokio::time::timeout(HEALTH, asked).await.is_ok_and(|answered| answered.is_ok())
     }
 
     async fn send_to(
@@ -167,12 +210,20 @@ impl Servers {
     }
 }
 
-fn read(status: u16, body: &Bytes) -> Result<Json, ClientError> {
+fn read(status: u16, body: &Bytes, address: &str) -> Result<Json, ClientError> {
+    let message = || match message_of(body) {
+        // What the server says of a path that it does not have.
+        message if message.is_empty() || message.starts_with("bad path") => format!(
+            "{address} is nothing that this port of Restate has: a `Client` takes the addresses of the ingress, port 8080 unless it is \
+             set, and an `Admin` those of the administration, port 9070"
+        ),
+        message => message,
+    };
     match status {
         200..300 if body.is_empty() => Ok(Json::Null),
         200..300 => serde_json::from_slice(body).map_err(|error| ClientError::of_json("the answer of Restate", &error)),
-        404 => Err(ClientError::NotFound { message: message_of(body) }),
-        status => Err(ClientError::Refused { status, message: message_of(body) }),
+        404 => Err(ClientError::NotFound { message: message() }),
+        status => Err(ClientError::Refused { status, message: message() }),
     }
 }
 
@@ -192,7 +243,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     #[cfg(not(feature = "tls"))]
-    use super::Request;
+    use super::{Of, Request};
     use super::{Servers, with_scheme};
 
     #[test]
@@ -218,7 +269,7 @@ mod tests {
     #[cfg(not(feature = "tls"))]
     #[tokio::test]
     async fn an_https_address_without_tls_is_an_error_that_says_what_to_do() {
-        let request = Request { path: "/health", body: None, idempotency_key: None };
+        let request = Request { path: "/health", body: None, idempotency_key: None, of: Of::Server };
         let error = Servers::at(&["https://localhost:1"]).post(request).await.unwrap_err();
         assert!(error.to_string().contains("the feature `tls`"), "{error}");
     }

@@ -25,7 +25,7 @@ use crate::admin::{Admin, quoted};
 use crate::client::path_of;
 use crate::error::ClientError;
 use crate::handlers::{ForkOf, OfEnd, StatusOf};
-use crate::http_client::{Request, Servers};
+use crate::http_client::{Of, Request, Servers};
 use crate::manifest::{EXPORT, workflow};
 use crate::message::Message;
 use crate::object::{self, Object, Parsed};
@@ -309,7 +309,7 @@ impl Inner {
         if state.iter().any(is_in_parts) {
             // Parts are no texts: a worker puts them together.
             let path = path_of(service, id, EXPORT);
-            let request = Request { path: &path, body: None, idempotency_key: None };
+            let request = Request { path: &path, body: None, idempotency_key: None, of: Of::Worker };
             let exported = self.ingress.post(request).await.map_err(|error| failed(&error))?;
             state = Object::imported(exported.to_string().as_bytes()).map_err(|error| unreadable(id, error))?;
         }
@@ -335,7 +335,7 @@ impl Inner {
     async fn call(&self, (service, id): &Address, handler: &str, body: &Json) -> Result<Json, ClientError> {
         let (path, key) = (path_of(service, id, handler), Uuid::now_v7().to_string());
         let body = Some(Bytes::from(body.to_string()));
-        self.ingress.post(Request { path: &path, body, idempotency_key: Some(key) }).await
+        self.ingress.post(Request { path: &path, body, idempotency_key: Some(key), of: Of::Run }).await
     }
 
     async fn send(&self, append: Append) -> Result<Appended, StoreError> {
@@ -401,6 +401,7 @@ impl Store for RestateStore {
                 path: &path,
                 body: Some(Bytes::from(of.to_string())),
                 idempotency_key: Some("fork".to_owned()),
+                of: Of::Server,
             };
             if let Some(header) = self.0.runs.header(&run.id).await? {
                 if header.status.is_over() {

@@ -94,6 +94,32 @@ pub trait Payload: Send + 'static {
             .map_err(|Unreadable { field, message }| PayloadError { field, message })
     }
 
+    /// The value as plain JSON, as programs in other languages write and read it, with no marks, which only graphweft reads.
+    ///
+    /// # Errors
+    /// As [`to_record`](Payload::to_record), and if plain JSON does not express the value, so that it would not be read back: NaN and
+    /// infinities, `Some(None)`, integers beyond 64 bits, maps whose keys are no texts.
+    ///
+    /// ```
+    /// use graphweft::Payload;
+    ///
+    /// assert_eq!((7, 0.5).to_plain_json()?, graphweft::json!([7, 0.5]));
+    /// let error = (7, f64::NAN).to_plain_json().unwrap_err();
+    /// assert_eq!(error.to_string(), "at `[1]`: plain JSON does not express this value, and a record has a mark for it");
+    /// # Ok::<(), graphweft::PayloadError>(())
+    /// ```
+    fn to_plain_json(&self) -> Result<serde_json::Value, PayloadError> {
+        let record = self.to_record()?;
+        // What cannot be written at all differs from the start on.
+        let plain = self.__to_plain(MaxSize::DEFAULT).ok();
+        let field = match &plain {
+            Some(plain) => value::first_difference(&record, plain),
+            None => Some(".".to_owned()),
+        };
+        let message = || "plain JSON does not express this value, and a record has a mark for it".to_owned();
+        field.map_or(Ok(record), |field| Err(PayloadError { field, message: message() }))
+    }
+
     #[doc(hidden)]
     fn __to_json(&self, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
 

@@ -78,6 +78,79 @@ async fn a_run_that_waits_is_suspended_and_resumed_by_an_answer() {
     assert_eq!(noted(&cluster, &run).await, 1);
 }
 
+fn unreachable<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
+    match result.unwrap_err() {
+        error @ ClientError::Unreachable { .. } => error.to_string(),
+        error => panic!("{error}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_worker_each_request_says_so_within_half_a_minute() {
+    let (_cluster, here, client) = with(Worker::builder().register::<publish>()).await;
+    let run = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    questions(&run).await;
+    let port = here.stop().await;
+
+    let (begun, never) = (std::time::Instant::now(), client.run::<publish>("never"));
+    let (started, status, events, answered, cancelled) = tokio::join!(
+        client.start::<publish>("another".into(), "never"),
+        run.status(),
+        run.events_from(0),
+        run.answer("approve", true),
+        never.cancel(),
+    );
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    let said =
+        [unreachable(started), unreachable(status), unreachable(events), unreachable(answered), unreachable(cancelled)];
+    for said in said {
+        assert!(said.contains("the server is there, and no worker has answered"), "{said}");
+    }
+
+    let _here = Here::serve_at(Worker::builder().register::<publish>(), port).await;
+    // What was asked for is done; what could not be asked whether it is there is not started.
+    until("it is answered", || async { run.status().await.unwrap().unwrap().status.is_over() }).await;
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed("a poem".into()));
+    assert_eq!(never.status().await.unwrap(), None);
+}
+
+#[node]
+async fn halve(x: f64) -> f64 {
+    x / 2.0
+}
+workflow! {
+    /// Takes a float.
+    pub half(f64) -> f64 { START => halve; halve => END; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_a_run_is_refused_where_it_is_started() {
+    let (cluster, _here, client) = with(Worker::builder().register::<half>()).await;
+    for id in ["", ".", "..", &"x".repeat(1025)] {
+        assert_eq!(status_of(client.start::<half>(1.0, id).await), 400, "{id}");
+    }
+    let error = client.start::<half>(f64::NAN, "nan").await.unwrap_err().to_string();
+    assert_eq!(error, "the input: plain JSON does not express this value, and a record has a mark for it");
+    assert_eq!(client.run::<half>("nan").status().await.unwrap(), None);
+
+    let run = client.start::<half>(3.0, "three").await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(1.5));
+    assert_eq!(status_of(run.fork(2, "..").await), 400);
+    let error = run.fork(2, "three").await.unwrap_err().to_string();
+    assert_eq!(error, "run `three` is there already, and is another one; choose another id");
+    let error = run.fork(0, "none").await.unwrap_err().to_string();
+    assert!(error.contains("keeps at least the first, so 1 to"), "{error}");
+    let answer = cluster.post("/graphweft.half/three/retry", "null").await;
+    assert!(answer.contains("records") && !answer.contains("OfEnd"), "{answer}");
+
+    let ingress_of_administration = graphweft_restate::Client::connect(&[cluster.admin_address()]);
+    let error = ingress_of_administration.start::<half>(1.0, "one").await.unwrap_err().to_string();
+    assert!(error.contains("a `Client` takes the addresses of the ingress"), "{error}");
+    let admin_of_ingress = graphweft_restate::Admin::connect(&[cluster.ingress_address()]);
+    let error = admin_of_ingress.list(ListRuns::of("half")).await.unwrap_err().to_string();
+    assert!(error.contains("an `Admin` those of the administration"), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_in_memory_takes_an_answer_without_being_resumed() {
     let worker = Worker::builder().register::<publish>().resident(Duration::from_secs(600));

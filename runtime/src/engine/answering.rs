@@ -62,6 +62,9 @@ impl Engine {
     /// long as the node needs to ask again if it begins anew: after a restart, or because the run was unloaded. Many
     /// answers at once wait together.
     ///
+    /// A node that waits for something else beside the question (`tokio::select!`) takes what is recorded first: an answer that is
+    /// recorded behind a timer which has just fired is `Ok`, and is not used. [`history`](Engine::history) has both in their order.
+    ///
     /// If an answer is not read within 10 s, or somewhat longer while very many are awaited, this returns
     /// [`AnswerError::Unread`].
     ///

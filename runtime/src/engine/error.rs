@@ -257,6 +257,30 @@ pub enum StartError {
 }
 
 /// The length of an id in bytes, if it is not valid for a run.
+impl StartError {
+    /// Whether a text can be the id of a run. [`Engine::start`](crate::Engine::start) asks the same; this is for a program
+    /// that hands an id to another one.
+    ///
+    /// # Errors
+    /// [`StartError::InvalidId`] and [`StartError::ReservedId`].
+    ///
+    /// ```
+    /// use graphweft::StartError;
+    ///
+    /// assert_eq!(StartError::check_id("order-7"), Ok(()));
+    /// assert_eq!(StartError::check_id(""), Err(StartError::InvalidId { length: 0 }));
+    /// ```
+    pub fn check_id(id: &str) -> Result<(), StartError> {
+        if let Some(length) = invalid_length(id) {
+            return Err(StartError::InvalidId { length });
+        }
+        if is_reserved(id) {
+            return Err(StartError::ReservedId { id: id.to_owned() });
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn invalid_length(id: &str) -> Option<usize> {
     Some(id.len()).filter(|length| !(1..=MAX_ID).contains(length))
 }

@@ -51,7 +51,10 @@ pub enum ForkError {
         run: String,
     },
     /// The run has no such event to fork before.
-    #[error("run `{run}` has {records} events, so it cannot be forked before event {before}")]
+    #[error(
+        "run `{run}` cannot be forked before event {before}: it has {records} events, and the new one keeps at least the first, so \
+         1 to {records} can be"
+    )]
     NoSuchEvent {
         /// The run.
         run: String,

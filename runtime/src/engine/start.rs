@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::changed::is_same_input;
-use super::error::{StartError, invalid_length, is_reserved};
+use super::error::StartError;
 use super::inner::Engine;
 use super::live::{Beginning, ReadyRun, Undriven};
 use super::run::Run;
@@ -351,12 +351,7 @@ impl<T> Start<T> {
             }
         };
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
-        if let Some(length) = invalid_length(&id) {
-            return Err(StartError::InvalidId { length });
-        }
-        if is_reserved(&id) {
-            return Err(StartError::ReservedId { id });
-        }
+        StartError::check_id(&id)?;
         Ok(Checked { engine, definition, input, recorded, id, state, tags, started_by, begins, not_later })
     }
 

@@ -67,3 +67,32 @@ pub(super) fn written<'p>(way: impl Iterator<Item = &'p Part>) -> String {
     }
     if field.is_empty() { ".".to_owned() } else { field }
 }
+
+/// The first part in which two values differ.
+pub(crate) fn first_difference(a: &Json, b: &Json) -> Option<String> {
+    let mut way = Vec::new();
+    find_difference(a, b, &mut way).then(|| written(way.iter()))
+}
+
+fn find_difference(a: &Json, b: &Json, way: &mut Vec<Part>) -> bool {
+    let mut is_within = |part: Part, a: Option<&Json>, b: Option<&Json>| {
+        way.push(part);
+        let differs = match (a, b) {
+            (Some(a), Some(b)) => find_difference(a, b, way),
+            _ => true,
+        };
+        if !differs {
+            way.pop();
+        }
+        differs
+    };
+    match (a, b) {
+        (Json::Object(a), Json::Object(b)) if a.keys().eq(b.keys()) => {
+            a.iter().any(|(key, value)| is_within(Part::Field(key.clone()), Some(value), b.get(key)))
+        }
+        (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {
+            a.iter().enumerate().any(|(item, value)| is_within(Part::Item(item), Some(value), b.get(item)))
+        }
+        _ => a != b,
+    }
+}

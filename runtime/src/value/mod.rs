@@ -28,7 +28,7 @@ use serde_json::Value as Json;
 
 pub(crate) use encode::Unrecordable;
 pub use form::MaxSize;
-pub(crate) use form::is_marked;
+pub(crate) use form::{first_difference, is_marked};
 pub(crate) use loss::{Against, Loss, has_fields, loss, shortened};
 
 use form::MAX_DEPTH;
