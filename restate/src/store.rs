@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::iter::Peekable;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -79,6 +80,51 @@ struct Objects {
 
 /// The last batch of an object, and its header.
 type Seen = (String, Option<String>);
+
+/// Values of an object by their keys.
+type State = Vec<(String, Bytes)>;
+
+/// How many objects are read one by one at most.
+const FEW: usize = 8;
+
+/// How many objects are read at once at most, and how many of their records.
+const AT_ONCE: (usize, u64) = (256, 10_000);
+
+/// What is to be read of an object.
+struct Wanted<'a> {
+    address: &'a Address,
+    /// From this record on.
+    from: u64,
+    /// About so many.
+    records: u64,
+}
+
+impl<'a> Wanted<'a> {
+    /// `last`: the key of the last batch.
+    fn of(objects: &Objects, address: &'a Address, last: &str) -> Self {
+        let from = objects.known.get(address).map_or(0, |known| known.records);
+        let records = object::number_of(last).unwrap_or_default().saturating_sub(from) + 1;
+        Wanted { address, from, records }
+    }
+
+    /// As many as are read at once, at least one.
+    fn some_of(wanted: &mut Peekable<impl Iterator<Item = Wanted<'a>>>) -> Vec<Self> {
+        let (mut some, mut records) = (Vec::new(), 0);
+        while let Some(next) = wanted.next_if(|next| some.is_empty() || records + next.records <= AT_ONCE.1) {
+            records += next.records;
+            some.push(next);
+            if some.len() == AT_ONCE.0 {
+                break;
+            }
+        }
+        some
+    }
+}
+
+/// A text of a row.
+fn text(row: &Json, column: &str) -> String {
+    row[column].as_str().map(str::to_owned).unwrap_or_default()
+}
 
 /// What of an object was read.
 struct Known {
@@ -170,7 +216,7 @@ impl Inner {
             object::HEADER
         );
         let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
-        let (mut found, mut has_changed, mut unread) = (HashSet::new(), false, HashMap::new());
+        let (mut found, mut changed) = (HashSet::new(), Vec::new());
         for row in rows {
             let text = |column: &str| row[column].as_str().map(str::to_owned);
             let (Some(service), Some(id), Some(last)) = (text("service_name"), text("service_key"), text("last"))
@@ -179,26 +225,39 @@ impl Inner {
             };
             let (address, seen) = ((service, id), (last, text("header")));
             found.insert(address.clone());
-            if objects.known.get(&address).is_some_and(|known| known.seen == seen) {
-                continue;
+            if objects.known.get(&address).is_none_or(|known| known.seen != seen) {
+                changed.push((address, seen));
             }
-            let was_unread = objects.unread.get(&address) == Some(&seen);
-            if objects.known.get(&address).is_some_and(|known| known.is_replaced(seen.1.as_deref())) {
-                self.remove(&mut objects, &address).await?;
+        }
+        let (mut has_changed, mut unread) = (false, HashMap::new());
+        for (address, seen) in &changed {
+            if objects.known.get(address).is_some_and(|known| known.is_replaced(seen.1.as_deref())) {
+                self.remove(&mut objects, address).await?;
                 has_changed = true;
             }
-            match self.read_object(&mut objects, &address, seen.clone()).await {
-                Ok(()) => {
-                    objects.unread.remove(&address);
-                    has_changed = true;
-                }
-                Err(error) => {
-                    if !was_unread {
-                        tracing::warn!(%error, "a run on Restate is not shown as it is");
-                        objects.unread.insert(address.clone(), seen);
+        }
+        let wanted: Vec<_> = changed.iter().map(|(address, (last, _))| Wanted::of(&objects, address, last)).collect();
+        let mut wanted = wanted.into_iter().peekable();
+        let mut changed = changed.iter();
+        while wanted.peek().is_some() {
+            let some = Wanted::some_of(&mut wanted);
+            let mut states = self.states(&some).await;
+            // In this order, so that none is taken of which there is no other.
+            for (wanted, (address, seen)) in some.iter().zip(changed.by_ref()) {
+                let was_unread = objects.unread.get(address) == Some(seen);
+                match self.read_object(&mut objects, wanted, states.remove(address), seen.clone()).await {
+                    Ok(()) => {
+                        objects.unread.remove(address);
                         has_changed = true;
                     }
-                    unread.insert(address, error);
+                    Err(error) => {
+                        if !was_unread {
+                            tracing::warn!(%error, "a run on Restate is not shown as it is");
+                            objects.unread.insert(address.clone(), seen.clone());
+                            has_changed = true;
+                        }
+                        unread.insert(address.clone(), error);
+                    }
                 }
             }
         }
@@ -235,12 +294,18 @@ impl Inner {
         self.runs.delete(Delete::new(vec![known.key], now)).await.map(drop)
     }
 
-    /// Reads the batches of an object that are new.
-    async fn read_object(&self, objects: &mut Objects, address: &Address, seen: Seen) -> Result<(), StoreError> {
-        let from = objects.known.get(address).map_or(0, |known| known.records);
+    /// Reads the batches of an object that are new. `state`: the values of them, if they were read with those of others.
+    async fn read_object(
+        &self,
+        objects: &mut Objects,
+        wanted: &Wanted<'_>,
+        state: Option<State>,
+        seen: Seen,
+    ) -> Result<(), StoreError> {
+        let address = wanted.address;
         let (service, id) = address;
         let Some(workflow) = workflow(service) else { return Ok(()) };
-        let (graphs, batches) = self.batches(address, from).await?;
+        let (graphs, batches) = self.batches(wanted, state).await?;
         let graphs: Vec<Arc<(u64, Json)>> = graphs.into_iter().map(Arc::new).collect();
         for (at, batch) in batches {
             let (time, records, summary) = batch.into_parts();
@@ -290,21 +355,45 @@ impl Inner {
         Ok(())
     }
 
-    /// The graphs of an object, and its batches from a record on.
-    async fn batches(&self, address: &Address, from: u64) -> Result<Parsed, StoreError> {
-        let (service, id) = address;
+    /// The values of several objects, read at once; without those of an object that has to be read on its own.
+    async fn states(&self, wanted: &[Wanted<'_>]) -> HashMap<Address, State> {
+        let mut states = HashMap::new();
+        // Each of few is found by its key. All of many are found together in what one takes.
+        if wanted.len() <= FEW {
+            return states;
+        }
         let (records, graphs) = (object::RECORDS, object::GRAPHS);
+        let row = |wanted: &Wanted<'_>| {
+            let (service, id) = wanted.address;
+            format!("('{}', '{}', '{}')", quoted(service), quoted(id), object::key_of(wanted.from))
+        };
         let sql = format!(
-            "select key, value_utf8 from state where service_name = '{}' and service_key = '{}' \
-             and ((key like '{records}%' and key >= '{}') or key like '{graphs}%')",
-            quoted(service),
-            quoted(id),
-            object::key_of(from)
+            "select service_name, service_key, key, value_utf8 from state join (values {}) as wanted(service, id, first_key) \
+             on service_name = service and service_key = id where service_key in ({}) \
+             and ((key like '{records}%' and key >= first_key) or key like '{graphs}%')",
+            wanted.iter().map(row).collect::<Vec<_>>().join(", "),
+            wanted.iter().map(|wanted| format!("'{}'", quoted(&wanted.address.1))).collect::<Vec<_>>().join(", ")
         );
-        let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
-        let text = |row: &Json, column: &str| row[column].as_str().map(str::to_owned).unwrap_or_default();
-        let mut state: Vec<(String, Bytes)> =
-            rows.iter().map(|row| (text(row, "key"), text(row, "value_utf8").into())).collect();
+        match self.admin.query(&sql).await {
+            Ok(rows) => {
+                for row in &rows {
+                    let address = (text(row, "service_name"), text(row, "service_key"));
+                    let value: &mut State = states.entry(address).or_default();
+                    value.push((text(row, "key"), text(row, "value_utf8").into()));
+                }
+            }
+            Err(error) => tracing::debug!(%error, "runs on Restate are read one by one"),
+        }
+        states
+    }
+
+    /// The graphs of an object, and its batches from a record on.
+    async fn batches(&self, wanted: &Wanted<'_>, state: Option<State>) -> Result<Parsed, StoreError> {
+        let Wanted { address: (service, id), from, .. } = *wanted;
+        let mut state = match state {
+            Some(state) => state,
+            None => self.state(wanted).await?,
+        };
         let is_in_parts = |(key, value): &(String, Bytes)| !matches!(object::parts_of(key, value), Ok(None));
         if state.iter().any(is_in_parts) {
             // Parts are no texts: a worker puts them together.
@@ -314,6 +403,21 @@ impl Inner {
             state = Object::imported(exported.to_string().as_bytes()).map_err(|error| unreadable(id, error))?;
         }
         Object::parse(state, from).map_err(|(key, message)| unreadable(id, format!("`{key}`: {message}")))
+    }
+
+    /// The values of one object with its graphs, and its batches from a record on.
+    async fn state(&self, wanted: &Wanted<'_>) -> Result<State, StoreError> {
+        let (service, id) = wanted.address;
+        let (records, graphs) = (object::RECORDS, object::GRAPHS);
+        let sql = format!(
+            "select key, value_utf8 from state where service_name = '{}' and service_key = '{}' \
+             and ((key like '{records}%' and key >= '{}') or key like '{graphs}%')",
+            quoted(service),
+            quoted(id),
+            object::key_of(wanted.from)
+        );
+        let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
+        Ok(rows.iter().map(|row| (text(row, "key"), text(row, "value_utf8").into())).collect())
     }
 
     /// Where a run is.

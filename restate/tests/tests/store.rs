@@ -226,3 +226,38 @@ async fn the_inspector_shows_the_runs_on_restate() {
     assert!(questions.contains("approve"), "{questions}");
     serves.abort();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_runs_are_read_together_and_each_is_what_it_is() {
+    let (cluster, _here, client) = with(worker()).await;
+    let start = |at: usize| {
+        let client = client.clone();
+        async move { client.start::<publish>(format!("poem {at}"), format!("it's {at}")).await.unwrap() }
+    };
+    let poems = join_all((0..300).map(start)).await;
+    let order = client.start::<pay>(40, "it's 7").await.unwrap();
+    join_all(poems.iter().map(waits)).await;
+    waits(&order).await;
+    let engine = engine_of(&cluster).await;
+    // Events name the run that they are of, by its id here.
+    let is_as_there = async |poem: &RunHandle<publish>, id: &str| {
+        let (here, mut there) = (engine.history(id).await.unwrap(), poem.events_from(0).await.unwrap());
+        there.iter_mut().for_each(|event| id.clone_into(&mut event.run_id));
+        assert_eq!(here, Some(there), "{id}");
+    };
+    assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 301);
+    for (at, poem) in poems.iter().enumerate() {
+        // Of two runs with one id, one has another here.
+        is_as_there(poem, if at == 7 { "publish/it's 7" } else { poem.id() }).await;
+    }
+    assert_eq!(engine.history("it's 7").await.unwrap(), Some(order.events_from(0).await.unwrap()));
+
+    // What changes then is read from where each of them was.
+    join_all(poems.iter().skip(200).map(|poem| poem.answer("approve", true))).await;
+    join_all(poems.iter().skip(200).map(RunHandle::outcome)).await;
+    let ended = || async { engine.count_runs(RunFilter::default().status(RunStatus::Completed)).await.unwrap() == 100 };
+    until("all of them are seen", ended).await;
+    for poem in poems.iter().skip(190) {
+        is_as_there(poem, poem.id()).await;
+    }
+}
