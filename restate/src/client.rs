@@ -218,9 +218,8 @@ impl<W: Workflow> RunHandle<W> {
         let no_worker = async {
             loop {
                 tokio::time::sleep(LOOKS_FOR_WORKER).await;
-                if let Err(ClientError::Unreachable { addresses, message }) = self.call("status", None).await {
-                    let message = format!("{message} It may be done when there is one");
-                    return Err(ClientError::Unreachable { addresses, message });
+                if let Err(error @ ClientError::Unreachable { .. }) = self.call("status", None).await {
+                    return Err(error);
                 }
             }
         };

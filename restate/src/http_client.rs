@@ -140,34 +140,43 @@ impl Servers {
         }
         let (mut last, mut pause) = ("there is no address".to_owned(), PAUSE);
         let begun = Instant::now();
+        // Since when a server is there, and does not do it.
+        let mut is_there_since: Option<Instant> = None;
         for _ in 0..if self.addresses.is_empty() { 0 } else { ATTEMPTS } {
             if begun.elapsed() > ALL_ATTEMPTS {
                 break;
             }
             let at = self.next.load(Ordering::Relaxed);
             let address = &self.addresses[at % self.addresses.len()];
-            match tokio::time::timeout(PATIENCE, self.send_to(address, &method, &request)).await {
+            let since = is_there_since.unwrap_or_else(Instant::now);
+            let is_there = match tokio::time::timeout(PATIENCE, self.send_to(address, &method, &request)).await {
                 Ok(Ok((status, body))) if status < 500 && status != 429 => {
                     return read(status, &body, &format!("{address}{}", request.path));
                 }
                 Ok(Ok((status, body))) => {
                     last = format!("{status} {}", message_of(&body));
-                    if begun.elapsed() > ANSWERED {
-                        break;
-                    }
+                    true
                 }
-                Ok(Err(error)) => last = error,
+                Ok(Err(error)) => {
+                    last = error;
+                    false
+                }
                 Err(_) if request.of != Of::Server && self.is_there(address).await => {
                     last = format!(
                         "the server is there, and no worker has answered for {} s: is one running that has the workflow, at the \
                          address that was registered?",
-                        begun.elapsed().as_secs()
+                        since.elapsed().as_secs()
                     );
-                    if request.of == Of::Worker && begun.elapsed() >= ANSWERED {
-                        break;
-                    }
+                    true
                 }
-                Err(_) => last = format!("it has not answered for {} s", PATIENCE.as_secs()),
+                Err(_) => {
+                    last = format!("it has not answered for {} s", PATIENCE.as_secs());
+                    false
+                }
+            };
+            is_there_since = is_there.then_some(since);
+            if is_there && request.of != Of::Run && since.elapsed() >= ANSWERED {
+                break;
             }
             // If another request has moved on meanwhile, that is enough.
             let _ = self.next.compare_exchange(at, at + 1, Ordering::Relaxed, Ordering::Relaxed);
