@@ -7,7 +7,7 @@ use graphweft::store::RunHeader;
 use serde_json::json;
 
 use crate::error::ClientError;
-use crate::http_client::{Of, Request, Servers};
+use crate::http_client::{DoneBy, Request, Servers};
 use crate::manifest::service;
 use crate::object::HEADER;
 
@@ -121,7 +121,7 @@ impl Admin {
 
     async fn post(&self, path: &str, body: &Json) -> Result<Json, ClientError> {
         let body = Some(Bytes::from(body.to_string()));
-        self.0.post(Request { path, body, idempotency_key: None, of: Of::Server }).await
+        self.0.post(Request { path, body, idempotency_key: None, done_by: DoneBy::Server }).await
     }
 }
 

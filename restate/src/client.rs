@@ -11,8 +11,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::error::ClientError;
-use crate::handlers::{ALREADY, ForkOf, OfEnd, StatusOf, WITH_ANOTHER_INPUT};
-use crate::http_client::{Of, Request, Servers};
+use crate::handlers::{ForkOf, IS_TAKEN, OfEnd, StatusOf, WITH_ANOTHER_INPUT};
+use crate::http_client::{DoneBy, Request, Servers};
 use crate::manifest::service;
 
 /// The first pause between two looks at a run that is waited for; it doubles up to [`MAX_PAUSE`].
@@ -89,7 +89,7 @@ impl Client {
         let path = run.path("run/send");
         // While an invocation with this key has not ended, the next request gets it.
         let key = Some("run".to_owned());
-        let sent = self.0.post(Request { path: &path, body, idempotency_key: key, of: Of::Server }).await?;
+        let sent = self.0.post(Request { path: &path, body, idempotency_key: key, done_by: DoneBy::Server }).await?;
         let (began, mut pause) = (Instant::now(), PAUSE);
         loop {
             match run.look(Some(&input)).await? {
@@ -206,7 +206,7 @@ impl<W: Workflow> RunHandle<W> {
     /// Calls a handler that answers at once.
     async fn call(&self, handler: &str, body: Option<Json>) -> Result<Json, ClientError> {
         let (path, body) = (self.path(handler), body.map(|body| Bytes::from(body.to_string())));
-        self.servers.post(Request { path: &path, body, idempotency_key: None, of: Of::Worker }).await
+        self.servers.post(Request { path: &path, body, idempotency_key: None, done_by: DoneBy::Worker }).await
     }
 
     /// Calls a handler that changes something: however often the request is made, it is done once. It may take as long as the run does
@@ -214,7 +214,7 @@ impl<W: Workflow> RunHandle<W> {
     async fn call_once(&self, handler: &str, body: Option<Json>) -> Result<Json, ClientError> {
         let (path, body) = (self.path(handler), body.map(|body| Bytes::from(body.to_string())));
         let idempotency_key = Some(Uuid::now_v7().to_string());
-        let done = self.servers.post(Request { path: &path, body, idempotency_key, of: Of::Run });
+        let done = self.servers.post(Request { path: &path, body, idempotency_key, done_by: DoneBy::Run });
         let no_worker = async {
             loop {
                 tokio::time::sleep(LOOKS_FOR_WORKER).await;
@@ -368,7 +368,7 @@ impl<W: Workflow> RunHandle<W> {
         let send = async |key: &str| {
             let body = Some(body.clone());
             let key = Some(key.to_owned());
-            self.servers.post(Request { path: &path, body, idempotency_key: key, of: Of::Server }).await
+            self.servers.post(Request { path: &path, body, idempotency_key: key, done_by: DoneBy::Server }).await
         };
         let mut is_earlier = send(&key).await?["status"] == "PreviouslyAccepted";
         // A caller that waits for the run now waits for the end of the retry.
@@ -444,7 +444,7 @@ impl<W: Workflow> RunHandle<W> {
         run.check_id()?;
         match run.look(Some(&of)).await? {
             Look::There(progress) => {
-                run.compare(&progress, ALREADY)?;
+                run.compare(&progress, IS_TAKEN)?;
                 if progress.status.is_over() {
                     return Ok(run);
                 }
@@ -455,11 +455,11 @@ impl<W: Workflow> RunHandle<W> {
         let body = Some(Bytes::from(of.to_string()));
         let path = run.path("fork/send");
         let key = Some("fork".to_owned());
-        self.servers.post(Request { path: &path, body, idempotency_key: key, of: Of::Server }).await?;
+        self.servers.post(Request { path: &path, body, idempotency_key: key, done_by: DoneBy::Server }).await?;
         let (began, mut pause) = (Instant::now(), PAUSE);
         loop {
             match run.look(Some(&of)).await? {
-                Look::There(progress) => return run.compare(&progress, ALREADY).map(|()| run),
+                Look::There(progress) => return run.compare(&progress, IS_TAKEN).map(|()| run),
                 Look::Refused(refusal) => return Err(refusal),
                 Look::Nothing if began.elapsed() > BEGINS => return Err(run.not_begun("it is to be a fork")),
                 Look::Nothing => {}

@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::calls::{Calls, cancel_earlier};
-use crate::handlers::{ALREADY, ForkOf, OfEnd, WITH_ANOTHER_INPUT};
+use crate::handlers::{ForkOf, IS_TAKEN, OfEnd, WITH_ANOTHER_INPUT};
 use crate::invocation::{Handle, Invocation, MAX_BODY, Reply, Stop, too_large};
 use crate::manifest::{EXPORT, service};
 use crate::message::{Letter, Message, REPLY, Refusal, Source, Verdict, mailbox};
@@ -157,7 +157,7 @@ pub(crate) async fn drive(
         Purpose::Run | Purpose::Fork
             if records.is_some() && !object.input.as_ref().is_some_and(|had| is_same_json(had, &input)) =>
         {
-            let why = if purpose == Purpose::Fork { ALREADY } else { WITH_ANOTHER_INPUT };
+            let why = if purpose == Purpose::Fork { IS_TAKEN } else { WITH_ANOTHER_INPUT };
             return Ok(Err((409, format!("run `{id}` {why}"))));
         }
         Purpose::Run | Purpose::Fork if is_over => {

@@ -19,7 +19,7 @@ use crate::work::is_same_json;
 pub(crate) const WITH_ANOTHER_INPUT: &str = "was started with another input";
 
 /// The same of one that was to be a fork.
-pub(crate) const ALREADY: &str = "is there already, and is another one; choose another id";
+pub(crate) const IS_TAKEN: &str = "is there already, and is another one; choose another id";
 
 /// What a run is forked with.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -90,12 +90,12 @@ pub(crate) struct Request<'r> {
     pub(crate) path: &'r str,
     pub(crate) body: Option<Bytes>,
     pub(crate) idempotency_key: Option<String>,
-    pub(crate) of: Of,
+    pub(crate) done_by: DoneBy,
 }
 
 /// Who does what is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum DoneBy {
     /// The server.
     Server,
     /// A worker, at once.
@@ -123,7 +123,7 @@ impl Servers {
 
     /// Asks for something, and again while no server answers.
     pub(crate) async fn get(&self, path: &str) -> Result<Json, ClientError> {
-        self.send(http::Method::GET, Request { path, body: None, idempotency_key: None, of: Of::Server }).await
+        self.send(http::Method::GET, Request { path, body: None, idempotency_key: None, done_by: DoneBy::Server }).await
     }
 
     /// Makes a request, and makes it again while no server answers it.
@@ -161,7 +161,7 @@ impl Servers {
                     last = error;
                     false
                 }
-                Err(_) if request.of != Of::Server && self.is_there(address).await => {
+                Err(_) if request.done_by != DoneBy::Server && self.is_there(address).await => {
                     last = format!(
                         "the server is there, and no worker has answered for {} s: is one running that has the workflow, at the \
                          address that was registered?",
@@ -175,7 +175,7 @@ impl Servers {
                 }
             };
             is_there_since = is_there.then_some(since);
-            if is_there && request.of != Of::Run && since.elapsed() >= ANSWERED {
+            if is_there && request.done_by != DoneBy::Run && since.elapsed() >= ANSWERED {
                 break;
             }
             // If another request has moved on meanwhile, that is enough.
@@ -188,7 +188,7 @@ impl Servers {
 
     /// Whether a server answers, whatever that is.
     async fn is_there(&self, address: &str) -> bool {
-        let health = Request { path: "/restate/health", body: None, idempotency_key: None, of: Of::Server };
+        let health = Request { path: "/restate/health", body: None, idempotency_key: None, done_by: DoneBy::Server };
         let asked = self.send_to(address, &http::Method::GET, &health);
         tokio::time::timeout(HEALTH, asked).await.is_ok_and(|answered| answered.is_ok())
     }
@@ -252,7 +252,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     #[cfg(not(feature = "tls"))]
-    use super::{Of, Request};
+    use super::{DoneBy, Request};
     use super::{Servers, with_scheme};
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
     #[cfg(not(feature = "tls"))]
     #[tokio::test]
     async fn an_https_address_without_tls_is_an_error_that_says_what_to_do() {
-        let request = Request { path: "/health", body: None, idempotency_key: None, of: Of::Server };
+        let request = Request { path: "/health", body: None, idempotency_key: None, done_by: DoneBy::Server };
         let error = Servers::at(&["https://localhost:1"]).post(request).await.unwrap_err();
         assert!(error.to_string().contains("the feature `tls`"), "{error}");
     }

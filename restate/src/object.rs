@@ -340,7 +340,7 @@ impl Object {
     fn note_away(&mut self, record: &Record) {
         match &record.kind {
             EventKind::Note { payload, .. } if record.kind.is_sent_to_pool() => {
-                // Each version has written such a note with these three.
+                // Each version has written such a note with these fields.
                 if let Ok(sent) = serde_json::from_value::<SentTask>(Json::clone(payload)) {
                     self.stopped.extend(self.away.insert(record.path.clone(), sent));
                 }

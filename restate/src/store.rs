@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::iter::Peekable;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -22,14 +21,17 @@ use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
-use crate::admin::{Admin, quoted};
+use self::reading::{State, Wanted};
+use crate::admin::Admin;
 use crate::client::path_of;
 use crate::error::ClientError;
 use crate::handlers::{ForkOf, OfEnd, StatusOf};
-use crate::http_client::{Of, Request, Servers};
-use crate::manifest::{EXPORT, workflow};
+use crate::http_client::{DoneBy, Request, Servers};
+use crate::manifest::workflow;
 use crate::message::Message;
-use crate::object::{self, Object, Parsed};
+use crate::object;
+
+mod reading;
 
 /// How often it is looked what has changed.
 const LOOK: Duration = Duration::from_secs(1);
@@ -80,51 +82,6 @@ struct Objects {
 
 /// The last batch of an object, and its header.
 type Seen = (String, Option<String>);
-
-/// Values of an object by their keys.
-type State = Vec<(String, Bytes)>;
-
-/// How many objects are read one by one at most.
-const FEW: usize = 8;
-
-/// How many objects are read at once at most, and how many of their records.
-const AT_ONCE: (usize, u64) = (256, 10_000);
-
-/// What is to be read of an object.
-struct Wanted<'a> {
-    address: &'a Address,
-    /// From this record on.
-    from: u64,
-    /// About so many.
-    records: u64,
-}
-
-impl<'a> Wanted<'a> {
-    /// `last`: the key of the last batch.
-    fn of(objects: &Objects, address: &'a Address, last: &str) -> Self {
-        let from = objects.known.get(address).map_or(0, |known| known.records);
-        let records = object::number_of(last).unwrap_or_default().saturating_sub(from) + 1;
-        Wanted { address, from, records }
-    }
-
-    /// As many as are read at once, at least one.
-    fn some_of(wanted: &mut Peekable<impl Iterator<Item = Wanted<'a>>>) -> Vec<Self> {
-        let (mut some, mut records) = (Vec::new(), 0);
-        while let Some(next) = wanted.next_if(|next| some.is_empty() || records + next.records <= AT_ONCE.1) {
-            records += next.records;
-            some.push(next);
-            if some.len() == AT_ONCE.0 {
-                break;
-            }
-        }
-        some
-    }
-}
-
-/// A text of a row.
-fn text(row: &Json, column: &str) -> String {
-    row[column].as_str().map(str::to_owned).unwrap_or_default()
-}
 
 /// What of an object was read.
 struct Known {
@@ -236,16 +193,16 @@ impl Inner {
                 has_changed = true;
             }
         }
-        let wanted: Vec<_> = changed.iter().map(|(address, (last, _))| Wanted::of(&objects, address, last)).collect();
+        let from = |address| objects.known.get(address).map_or(0, |known: &Known| known.records);
+        let wanted: Vec<_> = changed.iter().map(|(address, seen)| Wanted::new(address, seen, from(address))).collect();
         let mut wanted = wanted.into_iter().peekable();
-        let mut changed = changed.iter();
         while wanted.peek().is_some() {
             let some = Wanted::some_of(&mut wanted);
             let mut states = self.states(&some).await;
-            // In this order, so that none is taken of which there is no other.
-            for (wanted, (address, seen)) in some.iter().zip(changed.by_ref()) {
+            for wanted in &some {
+                let Wanted { address, seen, .. } = *wanted;
                 let was_unread = objects.unread.get(address) == Some(seen);
-                match self.read_object(&mut objects, wanted, states.remove(address), seen.clone()).await {
+                match self.read_object(&mut objects, wanted, states.remove(address)).await {
                     Ok(()) => {
                         objects.unread.remove(address);
                         has_changed = true;
@@ -300,7 +257,6 @@ impl Inner {
         objects: &mut Objects,
         wanted: &Wanted<'_>,
         state: Option<State>,
-        seen: Seen,
     ) -> Result<(), StoreError> {
         let address = wanted.address;
         let (service, id) = address;
@@ -350,74 +306,9 @@ impl Inner {
             }
         }
         if let Some(known) = objects.known.get_mut(address) {
-            known.seen = seen;
+            known.seen = wanted.seen.clone();
         }
         Ok(())
-    }
-
-    /// The values of several objects, read at once; without those of an object that has to be read on its own.
-    async fn states(&self, wanted: &[Wanted<'_>]) -> HashMap<Address, State> {
-        let mut states = HashMap::new();
-        // Each of few is found by its key. All of many are found together in what one takes.
-        if wanted.len() <= FEW {
-            return states;
-        }
-        let (records, graphs) = (object::RECORDS, object::GRAPHS);
-        let row = |wanted: &Wanted<'_>| {
-            let (service, id) = wanted.address;
-            format!("('{}', '{}', '{}')", quoted(service), quoted(id), object::key_of(wanted.from))
-        };
-        let sql = format!(
-            "select service_name, service_key, key, value_utf8 from state join (values {}) as wanted(service, id, first_key) \
-             on service_name = service and service_key = id where service_key in ({}) \
-             and ((key like '{records}%' and key >= first_key) or key like '{graphs}%')",
-            wanted.iter().map(row).collect::<Vec<_>>().join(", "),
-            wanted.iter().map(|wanted| format!("'{}'", quoted(&wanted.address.1))).collect::<Vec<_>>().join(", ")
-        );
-        match self.admin.query(&sql).await {
-            Ok(rows) => {
-                for row in &rows {
-                    let address = (text(row, "service_name"), text(row, "service_key"));
-                    let value: &mut State = states.entry(address).or_default();
-                    value.push((text(row, "key"), text(row, "value_utf8").into()));
-                }
-            }
-            Err(error) => tracing::debug!(%error, "runs on Restate are read one by one"),
-        }
-        states
-    }
-
-    /// The graphs of an object, and its batches from a record on.
-    async fn batches(&self, wanted: &Wanted<'_>, state: Option<State>) -> Result<Parsed, StoreError> {
-        let Wanted { address: (service, id), from, .. } = *wanted;
-        let mut state = match state {
-            Some(state) => state,
-            None => self.state(wanted).await?,
-        };
-        let is_in_parts = |(key, value): &(String, Bytes)| !matches!(object::parts_of(key, value), Ok(None));
-        if state.iter().any(is_in_parts) {
-            // Parts are no texts: a worker puts them together.
-            let path = path_of(service, id, EXPORT);
-            let request = Request { path: &path, body: None, idempotency_key: None, of: Of::Worker };
-            let exported = self.ingress.post(request).await.map_err(|error| failed(&error))?;
-            state = Object::imported(exported.to_string().as_bytes()).map_err(|error| unreadable(id, error))?;
-        }
-        Object::parse(state, from).map_err(|(key, message)| unreadable(id, format!("`{key}`: {message}")))
-    }
-
-    /// The values of one object with its graphs, and its batches from a record on.
-    async fn state(&self, wanted: &Wanted<'_>) -> Result<State, StoreError> {
-        let (service, id) = wanted.address;
-        let (records, graphs) = (object::RECORDS, object::GRAPHS);
-        let sql = format!(
-            "select key, value_utf8 from state where service_name = '{}' and service_key = '{}' \
-             and ((key like '{records}%' and key >= '{}') or key like '{graphs}%')",
-            quoted(service),
-            quoted(id),
-            object::key_of(wanted.from)
-        );
-        let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
-        Ok(rows.iter().map(|row| (text(row, "key"), text(row, "value_utf8").into())).collect())
     }
 
     /// Where a run is.
@@ -439,7 +330,7 @@ impl Inner {
     async fn call(&self, (service, id): &Address, handler: &str, body: &Json) -> Result<Json, ClientError> {
         let (path, key) = (path_of(service, id, handler), Uuid::now_v7().to_string());
         let body = Some(Bytes::from(body.to_string()));
-        self.ingress.post(Request { path: &path, body, idempotency_key: Some(key), of: Of::Run }).await
+        self.ingress.post(Request { path: &path, body, idempotency_key: Some(key), done_by: DoneBy::Run }).await
     }
 
     async fn send(&self, append: Append) -> Result<Appended, StoreError> {
@@ -505,7 +396,7 @@ impl Store for RestateStore {
                 path: &path,
                 body: Some(Bytes::from(of.to_string())),
                 idempotency_key: Some("fork".to_owned()),
-                of: Of::Server,
+                done_by: DoneBy::Server,
             };
             if let Some(header) = self.0.runs.header(&run.id).await? {
                 if header.status.is_over() {

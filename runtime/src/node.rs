@@ -94,10 +94,10 @@ pub trait Payload: Send + 'static {
             .map_err(|Unreadable { field, message }| PayloadError { field, message })
     }
 
-    /// The value as plain JSON, as programs in other languages write and read it, with no marks, which only graphweft reads.
+    /// The value as plain JSON, as programs in other languages write and read it: without the marks of a record.
     ///
     /// # Errors
-    /// As [`to_record`](Payload::to_record), and if plain JSON does not express the value, so that it would not be read back: NaN and
+    /// As [`to_record`](Payload::to_record), and if plain JSON has no such value, so that it would not be read back: NaN and
     /// infinities, `Some(None)`, integers beyond 64 bits, maps whose keys are no texts.
     ///
     /// ```
@@ -105,19 +105,16 @@ pub trait Payload: Send + 'static {
     ///
     /// assert_eq!((7, 0.5).to_plain_json()?, graphweft::json!([7, 0.5]));
     /// let error = (7, f64::NAN).to_plain_json().unwrap_err();
-    /// assert_eq!(error.to_string(), "at `[1]`: plain JSON does not express this value, and a record has a mark for it");
+    /// assert_eq!(error.to_string(), "at `[1]`: plain JSON has no such value: give it another type, such as a text");
     /// # Ok::<(), graphweft::PayloadError>(())
     /// ```
     fn to_plain_json(&self) -> Result<serde_json::Value, PayloadError> {
         let record = self.to_record()?;
-        // What cannot be written at all differs from the start on.
-        let plain = self.__to_plain(MaxSize::DEFAULT).ok();
-        let field = match &plain {
-            Some(plain) => value::first_difference(&record, plain),
-            None => Some(".".to_owned()),
-        };
-        let message = || "plain JSON does not express this value, and a record has a mark for it".to_owned();
-        field.map_or(Ok(record), |field| Err(PayloadError { field, message: message() }))
+        // One that cannot be written at all differs as a whole.
+        let plain = self.__to_plain(MaxSize::DEFAULT).unwrap_or_default();
+        let Some(field) = value::first_difference(&record, &plain) else { return Ok(plain) };
+        let message = "plain JSON has no such value: give it another type, such as a text".to_owned();
+        Err(PayloadError { field, message })
     }
 
     #[doc(hidden)]

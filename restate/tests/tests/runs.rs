@@ -130,7 +130,7 @@ async fn what_cannot_be_a_run_is_refused_where_it_is_started() {
         assert_eq!(status_of(client.start::<half>(1.0, id).await), 400, "{id}");
     }
     let error = client.start::<half>(f64::NAN, "nan").await.unwrap_err().to_string();
-    assert_eq!(error, "the input: plain JSON does not express this value, and a record has a mark for it");
+    assert_eq!(error, "the input: plain JSON has no such value: give it another type, such as a text");
     assert_eq!(client.run::<half>("nan").status().await.unwrap(), None);
 
     let run = client.start::<half>(3.0, "three").await.unwrap();
@@ -139,7 +139,7 @@ async fn what_cannot_be_a_run_is_refused_where_it_is_started() {
     let error = run.fork(2, "three").await.unwrap_err().to_string();
     assert_eq!(error, "run `three` is there already, and is another one; choose another id");
     let error = run.fork(0, "none").await.unwrap_err().to_string();
-    assert!(error.contains("keeps at least the first, so 1 to"), "{error}");
+    assert!(error.contains("a fork keeps the first at least; give a number from 1 to"), "{error}");
     let answer = cluster.post("/graphweft.half/three/retry", "null").await;
     assert!(answer.contains("records") && !answer.contains("OfEnd"), "{answer}");
 

@@ -52,8 +52,8 @@ pub enum ForkError {
     },
     /// The run has no such event to fork before.
     #[error(
-        "run `{run}` cannot be forked before event {before}: it has {records} events, and the new one keeps at least the first, so \
-         1 to {records} can be"
+        "run `{run}` cannot be forked before event {before}: it has {records} events, and a fork keeps the first at least; \
+         give a number from 1 to {records}"
     )]
     NoSuchEvent {
         /// The run.

@@ -75,12 +75,9 @@ pub(crate) fn first_difference(a: &Json, b: &Json) -> Option<String> {
 }
 
 fn find_difference(a: &Json, b: &Json, way: &mut Vec<Part>) -> bool {
-    let mut is_within = |part: Part, a: Option<&Json>, b: Option<&Json>| {
+    let mut is_within = |part: Part, a: &Json, b: &Json| {
         way.push(part);
-        let differs = match (a, b) {
-            (Some(a), Some(b)) => find_difference(a, b, way),
-            _ => true,
-        };
+        let differs = find_difference(a, b, way);
         if !differs {
             way.pop();
         }
@@ -88,10 +85,10 @@ fn find_difference(a: &Json, b: &Json, way: &mut Vec<Part>) -> bool {
     };
     match (a, b) {
         (Json::Object(a), Json::Object(b)) if a.keys().eq(b.keys()) => {
-            a.iter().any(|(key, value)| is_within(Part::Field(key.clone()), Some(value), b.get(key)))
+            a.iter().zip(b.values()).any(|((key, a), b)| is_within(Part::Field(key.clone()), a, b))
         }
         (Json::Array(a), Json::Array(b)) if a.len() == b.len() => {
-            a.iter().enumerate().any(|(item, value)| is_within(Part::Item(item), Some(value), b.get(item)))
+            a.iter().zip(b).enumerate().any(|(item, (a, b))| is_within(Part::Item(item), a, b))
         }
         _ => a != b,
     }
