@@ -28,7 +28,7 @@ const AT_ONCE: usize = 32;
 
 /// Of how many suspended runs of a workflow the records are read by [`Engine::recover`], if their graph has not
 /// changed.
-const CHECKED: usize = 64;
+const CHECKED: usize = 32;
 
 /// How many runs are claimed at once.
 const CLAIMED_AT_ONCE: usize = 1024;
@@ -76,7 +76,7 @@ impl Engine {
     /// Resumes every unfinished run of a registered workflow that no live process owns, and from now on takes over runs
     /// whose process dies. Runs that wait for an answer or a timer are resumed when it comes, and use no memory until
     /// then. Those that this program could not resume are reported now: all with a changed graph or without a resource,
-    /// and those with an unreadable record among the newest 64 of each workflow. For the others the calls that concern
+    /// and those with an unreadable record among the newest 32 of each workflow. For the others the calls that concern
     /// them report it. A timer that was due while no process ran fires at once.
     ///
     /// Recorded results are not executed again. A node that was running starts again from the top, with its recorded

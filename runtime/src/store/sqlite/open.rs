@@ -28,9 +28,12 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
             let message = "the file is read-only".to_owned();
             return Err(StoreError::ReadOnly { path: path.to_owned(), message }.into());
         }
-        // These two have no effect on a file that exists. Pages of deleted runs are returned on demand.
+        // This has no effect on a file that exists.
         connection.pragma_update(None, "page_size", PAGE)?;
-        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        // Pages of deleted runs are returned on demand. A file that exists has this too, and would be written to.
+        if connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
         schema::migrate(&mut connection, path)?;
         check::on_opening(&connection)?;
         use_write_ahead_log(&connection, settings.busy_timeout)?;
