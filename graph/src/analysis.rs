@@ -26,6 +26,8 @@ mod ways;
 mod wiring;
 
 use crate::{Graph, Plan, Problem};
+pub use components::component_of_each;
+
 use closing::Detail;
 use net::Net;
 

@@ -11,7 +11,7 @@ mod plan;
 mod problem;
 pub mod state_proof;
 
-pub use analysis::analyse;
+pub use analysis::{analyse, component_of_each};
 pub use model::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};
 pub use plan::{Arrival, Loop, LoopIx, Plan, Presence};
 pub use problem::{Problem, Route};

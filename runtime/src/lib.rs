@@ -166,7 +166,7 @@ pub mod __ {
     pub use crate::trace::Cover;
     pub use crate::typed::*;
     pub use crate::value::MaxSize;
-    pub use crate::workflow::{Workflow, run_in_memory, run_within};
+    pub use crate::workflow::{Defined, Workflow, run_in_memory, run_within};
     pub use graphweft_macros::{compiled, editor_view, editor_view_of_node, workflow};
     pub use {schemars, serde};
 }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use futures::future::BoxFuture;
 use graphweft_graph::state_proof::NodeKeys;
 use serde_json::Map;
 
@@ -137,6 +138,25 @@ impl<I, O> fmt::Debug for Flow<I, O> {
     }
 }
 
+/// The definition of a workflow, which is made when it is first asked for.
+#[doc(hidden)]
+pub struct Defined {
+    definition: OnceLock<Arc<Definition>>,
+    define: fn() -> Definition,
+}
+
+impl Defined {
+    /// By the function that an expansion has for it.
+    pub const fn by(define: fn() -> Definition) -> Self {
+        Defined { definition: OnceLock::new(), define }
+    }
+
+    /// The definition.
+    pub fn get(&self) -> &Arc<Definition> {
+        self.definition.get_or_init(|| Arc::new((self.define)()))
+    }
+}
+
 /// Runs a workflow in memory, in the caller's task: `checkout(order).await`.
 #[doc(hidden)]
 pub async fn run_in_memory<W: Workflow>(input: W::Input) -> Result<W::Output, RunError> {
@@ -173,9 +193,13 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
 /// Runs a workflow inside a node of another, on behalf of `Node::run` of a workflow type: with that run's resources,
 /// replacements, a copy of its state, and paths below the node's own. It is cancelled with the node. Nothing of it is
 /// recorded, as with any function that a node calls. `ctx.call::<W>(..)` records.
+// A type that has a name: rustc would look into any other one, for each workflow, whether it can be sent.
 #[doc(hidden)]
-pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Result<W::Output, Failure> {
-    let definition = W::definition();
+pub fn run_within<W: Workflow>(input: W::Input, context: &Context) -> BoxFuture<'_, Result<W::Output, Failure>> {
+    Box::pin(within(W::definition(), Box::new(input), context))
+}
+
+async fn within<O: 'static>(definition: &Arc<Definition>, input: BoxValue, context: &Context) -> Result<O, Failure> {
     let state = Map::clone(&context.0.state);
     let missing = definition.missing_keys(&state);
     if !missing.is_empty() {
@@ -193,7 +217,7 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
         history: Vec::new(),
         snapshot: None,
     };
-    match Box::pin(job.run(Box::new(input))).await {
+    match job.run(input).await {
         Ending::Completed(output) => output.downcast().map(|output| *output).map_err(|_| wrong_output(definition)),
         Ending::Failed(failure) => Err(failure),
         Ending::Halted(_) | Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => {

@@ -56,6 +56,25 @@ pub(super) fn components(
     components
 }
 
+/// For each node the number of its strongly connected component. `next` has the nodes behind each; one that is no node is passed
+/// over.
+pub fn component_of_each(next: &[Vec<NodeIx>]) -> Vec<usize> {
+    let nodes: Vec<NodeIx> = (0..next.len()).collect();
+    let found = components(
+        &nodes,
+        |node| node < next.len(),
+        |node, at| next[node].get(at).copied(),
+        &mut Marks::new(next.len()),
+    );
+    let mut of_each = vec![0; next.len()];
+    for (number, component) in found.iter().enumerate() {
+        for node in component {
+            of_each[*node] = number;
+        }
+    }
+    of_each
+}
+
 const UNSEEN: usize = usize::MAX;
 /// Greater than any number in use, so that an edge into a finished component changes nothing.
 const DONE: usize = usize::MAX - 1;

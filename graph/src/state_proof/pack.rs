@@ -45,6 +45,22 @@ pub const fn unpack<const N: usize>(text: &str) -> [u32; N] {
     numbers
 }
 
+/// The numbers of a text, for a program that runs.
+pub fn unpacked(text: &str) -> impl Iterator<Item = u32> {
+    let mut letters = text.bytes();
+    std::iter::from_fn(move || {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            let letter = letters.next()? - FIRST;
+            number |= u32::from(letter % MORE) << shift;
+            shift += 5;
+            if letter < MORE {
+                return Some(number);
+            }
+        }
+    })
+}
+
 /// What ends a name. No label or name that is seen in a message has it.
 const END: char = '\u{1f}';
 

@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
+use super::exit::emit_one;
 use super::mention::{Mention, Source};
-use crate::table::{BoxValue, Hand, Token};
+use crate::table::{BoxValue, Emitted, Hand, Token};
 
 /// The target takes the value, by `From`.
 pub type Takes = u8;
@@ -61,6 +62,16 @@ pub trait Follows<A: ?Sized, Out, In, Mode> {
         In: 'static,
     {
         Token { value: Box::new(given.value), hand: hand::<A, Self, Out, In, Mode> }
+    }
+
+    /// `<label: b>`, for an arm that leads to nothing else.
+    fn emit(choice: usize, value: Out, mode: Mode) -> Emitted
+    where
+        Self: Sized,
+        Out: Send + 'static,
+        In: 'static,
+    {
+        emit_one(choice, Self::token(Given { value, by: PhantomData }, mode))
     }
 
     /// `a => [b]`: `All` is the `Vec` of what the node takes.
@@ -329,10 +340,7 @@ where
 }
 
 /// An edge into a place of a join: the join itself takes the value, so the edge has nothing to convert.
-pub fn place_edge<A: Mention>(_: A) -> Edge<<A::Node as Source>::Output>
-where
-    A::Node: Source,
-{
+pub fn place_edge<A: Source>() -> Edge<A::Output> {
     Edge::by(|_, _| {})
 }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use super::edge::{Gives, Nothing};
-use super::mention::{Mention, Source};
+use super::mention::Source;
 use crate::table::Token;
 
 /// Puts the values of a join's places into the slot of its node's input.
@@ -15,16 +15,6 @@ pub struct Always<A>(PhantomData<fn() -> A>);
 
 /// A branch that a route may skip.
 pub struct MayBeSkipped<A>(PhantomData<fn() -> A>);
-
-/// A place that always holds a value.
-pub fn always<A: Mention>(_: A) -> Always<A::Node> {
-    Always(PhantomData)
-}
-
-/// A place that may be empty.
-pub fn may_be_skipped<A: Mention>(_: A) -> MayBeSkipped<A::Node> {
-    MayBeSkipped(PhantomData)
-}
 
 /// One place of a join.
 pub trait Place {
@@ -118,7 +108,7 @@ pub trait Joins<Names, Given, In, Mode> {
     fn join(given: Given) -> In;
 
     /// `(a, b) => join`
-    fn joined<P: Places<Names = Names, Given = Given>>(_: Together<P, Names, Given>) -> JoinFn
+    fn joined<P: Places<Names = Names, Given = Given>>() -> JoinFn
     where
         Self: Sized,
         In: 'static,
@@ -215,11 +205,12 @@ pub trait JoinsMany<In> {
 #[diagnostic::do_not_recommend]
 impl<B> JoinsMany<()> for B {}
 
-/// The places of one join, with their names and types.
+/// The places of a join at END, with their names and types: what they give is known behind what the workflow gives, which the
+/// type of a call's second argument is.
 pub struct Together<P, Names, Given>(PhantomData<fn() -> P>, PhantomData<fn() -> (Names, Given)>);
 
 /// `(a, b)`
-pub fn together<P: Places>(_: P) -> Together<P, P::Names, P::Given> {
+pub fn together<P: Places>() -> Together<P, P::Names, P::Given> {
     Together(PhantomData, PhantomData)
 }
 

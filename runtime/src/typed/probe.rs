@@ -3,11 +3,9 @@
 
 use std::error::Error;
 use std::fmt::{Debug, Display};
-use std::future::Future;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use futures::future::{FutureExt, Map};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::fault_forms::FromFaultAndInput;
@@ -651,11 +649,6 @@ words! {
 }
 
 pub use futures::future::lazy;
-
-/// A node's future with what it returns split into output and error.
-pub fn map<F: Future, T>(future: F, split: fn(F::Output) -> T) -> Map<F, fn(F::Output) -> T> {
-    future.map(split)
-}
 
 /// Gives the closure of `retry(when = ..)` the type of its argument.
 pub fn when<E>(may_retry: impl Fn(&E) -> bool, error: &E) -> bool {

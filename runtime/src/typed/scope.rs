@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::group::JoinFn;
 
 use super::mention::{Each, Source, Target, show};
-use super::shape::Shape;
+use super::shape::{Shape, Shaped};
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::graph::Graph;
@@ -221,19 +221,15 @@ pub fn define<I: Payload, O: Payload>(
     end: JoinTable,
     entries: Vec<Entry>,
 ) -> Definition {
-    let graph = shape.graph();
+    let Shaped { graph, labels, bounds } = shape.read();
     let plan = Shape::plan(&graph);
     Definition {
         name: name.to_owned(),
         doc,
         plan,
-        labels: shape.labels.iter().map(|labels| labels.to_vec()).collect(),
-        bounds: shape
-            .bounds
-            .iter()
-            .map(|[node, choice, at_most]| ((*node as usize, *choice as usize), *at_most))
-            .collect(),
-        entries: distinct(entries, shape.names),
+        labels,
+        bounds: bounds.into_iter().collect(),
+        entries: distinct(entries, &graph),
         graph,
         is_unit: shape.is_unit,
         start: Box::new(move |input| match input.downcast::<I>() {
@@ -274,12 +270,12 @@ fn write<T: Payload>(value: &BoxValue, max: MaxSize) -> Result<serde_json::Value
 }
 
 /// Two functions may have the same `name = ".."`; in one workflow they get the names that were written there instead.
-fn distinct(mut entries: Vec<Entry>, written: &[&'static str]) -> Vec<Entry> {
+fn distinct(mut entries: Vec<Entry>, written: &graphweft_graph::Graph<&'static str>) -> Vec<Entry> {
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     for (at, entry) in entries.iter_mut().enumerate() {
         let taken = names.iter().enumerate().any(|(other, name)| other != at && *name == entry.name);
-        if let (true, Some(written)) = (taken, written.get(at + 2)) {
-            entry.name = (*written).to_owned();
+        if let (true, Some(written)) = (taken, written.nodes.get(at + 2)) {
+            entry.name = written.id.to_owned();
         }
     }
     entries

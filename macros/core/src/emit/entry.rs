@@ -7,7 +7,7 @@ use syn::spanned::Spanned as _;
 use syn::{Expr, Path, parse_quote};
 
 use super::flow::{OutputType, definition};
-use super::mention::{Emission, before, first_span, glue, is_written_by_hand, last_span, literal, out};
+use super::mention::{Emission, argument, before, first_span, glue, is_written_by_hand, last_span, literal, out};
 use super::options::{may_retry, override_options};
 use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
@@ -52,12 +52,11 @@ impl Emission<'_> {
                         { #alias #make(__gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None, #explain) }
                     };
                 }
-                if let Some((follows, target, arrow)) = self.only_edge(node) {
-                    let step =
-                        quote_spanned!(arrow=> __gw::step(#name, #value, <#target as __gw::Follows #follows>::edge(0)));
+                if let Some((edge, arrow)) = self.only_edge(node) {
+                    let step = quote_spanned!(arrow=> __gw::step(#name, #value, #edge));
                     return quote_spanned!(span=> { #alias #step });
                 }
-                let ty = self.node_type(node);
+                let ty = argument(&self.node_type(node));
                 let make = if self.collects(node) { quote!(collector::<#ty>) } else { quote!(node) };
                 let (joins, exit) = (self.joins(node), self.exit(node));
                 quote_spanned!(span=> { #alias __gw::#make(#name, #value, #joins, #exit) })
@@ -74,10 +73,11 @@ impl Emission<'_> {
             NodeKind::Each(flow) => {
                 let inside = Emission { flow, ..*self };
                 let (first, last) = self.ends_of_each(node);
+                let [first_type, last_type] = [&first, &last].map(argument);
                 let definition = definition(&inside, &quote!(#name), "", OutputType::Inferred);
                 let (out, joins, exit) = (out(), self.joins(node), self.exit(node));
                 quote! {
-                    __gw::each_entry::<#first, #last>(
+                    __gw::each_entry::<#first_type, #last_type>(
                         #name,
                         {
                             type __Input = <#first as __gw::Target>::Input;
@@ -93,7 +93,7 @@ impl Emission<'_> {
     }
 
     fn maker(&self, node: NodeIx) -> TokenStream {
-        let ty = self.node_type(node);
+        let ty = argument(&self.node_type(node));
         if self.collects(node) {
             quote!(__gw::collecting_entry::<#ty>)
         } else if self.is_checked(node) {

@@ -5,7 +5,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
 use super::labels::{Routing, aliased, by_alias, error_alias, known_alias, travels_alias};
-use super::mention::{Emission, glue, out};
+use super::mention::{Emission, argument, glue, out};
 use crate::ir::{Bound, Label, MentionIx};
 
 impl Emission<'_> {
@@ -28,12 +28,7 @@ impl Emission<'_> {
             edges.iter().filter(|edge| self.carries(**edge)).map(|edge| self.plain_edge(*edge)).collect();
         match typed.as_slice() {
             [] => quote!(__gw::exit_none()),
-            [one] => match edges.first().and_then(|edge| self.simple_edge(*edge)) {
-                Some((follows, target)) => {
-                    quote_spanned!(span=> __gw::exit_one(<#target as __gw::Follows #follows>::edge(0)))
-                }
-                None => quote_spanned!(span=> __gw::exit_one(#one)),
-            },
+            [one] => quote_spanned!(span=> __gw::exit_one(#one)),
             several => {
                 let source =
                     edges.first().and_then(|edge| self.flow.edges.get(*edge)).map(|edge| self.source(edge.from));
@@ -42,25 +37,16 @@ impl Emission<'_> {
         }
     }
 
-    /// The same for the only edge of a node that is no join and does not collect, and leads to another by one plain
-    /// edge. Most nodes are like that, and a single call costs rustc least.
-    pub fn only_edge(&self, node: NodeIx) -> Option<(TokenStream, TokenStream, Span)> {
+    /// The only edge of a node that is no join and does not collect, and leads to another by one plain edge. Most nodes are
+    /// like that, and a single call costs rustc least.
+    pub fn only_edge(&self, node: NodeIx) -> Option<(TokenStream, Span)> {
         let data = self.flow.graph.nodes.get(node)?;
         let is_plain = data.ways.iter().all(|way| matches!(way, Way::Plain(_)));
         let is_routed = self.flow.nodes.get(node).is_none_or(|node| !node.arms.is_empty());
         let [choice] = data.choices.as_slice() else { return None };
         let [edge] = choice.edges.as_slice() else { return None };
-        let (follows, target) = self.simple_edge(*edge)?;
-        (is_plain && !is_routed && self.carries(*edge)).then(|| (follows, target, glue(self.flow.edges[*edge].arrow)))
-    }
-
-    /// The target of an edge between two nodes that carries one value, and the tokens that check it against the source.
-    fn simple_edge(&self, edge: EdgeIx) -> Option<(TokenStream, TokenStream)> {
-        let data = self.flow.edges.get(edge)?;
-        let to = self.flow.graph.edges.get(edge)?.to;
-        let is_join = self.feeds_place(edge) || self.is_alone_in_join(edge);
-        let is_simple = to != END && !is_join && self.inside(to).is_none();
-        is_simple.then(|| (self.follows(data.from, data.to), self.target_type(data.to)))
+        let data = self.flow.edges.get(*edge)?;
+        (is_plain && !is_routed && self.carries(*edge)).then(|| (self.plain_edge(*edge), glue(data.arrow)))
     }
 
     /// Whether a value goes along an edge, and its types can be checked.
@@ -76,12 +62,13 @@ impl Emission<'_> {
     fn plain_edge(&self, edge: EdgeIx) -> TokenStream {
         let Some(data) = self.flow.edges.get(edge) else { return TokenStream::new() };
         let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
-        let (span, source) = (glue(data.arrow), self.whole_source(data.from));
+        let span = glue(data.arrow);
         if self.feeds_place(edge) {
-            return quote_spanned!(span=> __gw::place_edge(#source));
+            let source = argument(&self.whole_source_type(data.from));
+            return quote_spanned!(span=> __gw::place_edge::<#source>());
         }
         if to == END {
-            let (out, end) = (out(), self.end_type(data.to));
+            let (out, end, source) = (out(), self.end_type(data.to), self.whole_source(data.from));
             return quote_spanned!(span=> <#end as __gw::Ends<_, _, _, _>>::edge(#out, __gw::leaves(#source), 0));
         }
         if self.inside(to).is_some() {
@@ -129,11 +116,11 @@ impl Emission<'_> {
         }
         let travels = travels_alias(node, span);
         let carried = quote!(<#error as __gw::Checked<#travels>>::Type);
-        let ty = self.node_type(node);
+        let (ty, source_type) = (self.node_type(node), argument(&source));
         let input = quote!(<#ty as __gw::Target>::Input);
         let by_result = if routing == Routing::Result {
             let by = by_alias(node, span);
-            quote_spanned!(span=> let #value = <#by as __gw::ByName<#source>>::split(#whole); #by_value)
+            quote_spanned!(span=> let #value = <#by as __gw::ByName<#source_type>>::split(#whole); #by_value)
         } else {
             let failed = self.error_arm(node).map(|(arm, _)| {
                 let checked = error_alias(node, span);
@@ -168,7 +155,7 @@ impl Emission<'_> {
     /// The `match` on the value, or on the `Result` as a twin enum.
     fn match_value(&self, node: NodeIx, routing: Routing, value: &Ident) -> TokenStream {
         let span = value.span();
-        let source = self.source_type(node);
+        let source = argument(&self.source_type(node));
         let payload = Ident::new("__payload", span);
         let default = |rest: TokenStream| match routing {
             Routing::Result => {
@@ -273,6 +260,13 @@ impl Emission<'_> {
                 }
             })
             .collect();
+        if let ([edge], Some(mention)) = (edges.as_slice(), edges.first().and_then(|edge| target(*edge)))
+            && self.is_step(*edge)
+            && let Some(source) = self.flow.edges.get(*edge).map(|edge| edge.from)
+        {
+            let (shown, input, target) = (self.arm_shown(source), self.input_of(mention), self.target_type(mention));
+            return quote_spanned!(span=> { <#target as __gw::Follows<#shown, _, #input, _>>::emit(#arm, #payload, 0) });
+        }
         if last.is_none() {
             let ignored = quote_spanned!(span=> let _ = #payload;);
             return quote_spanned!(span=> { #ignored __gw::emit_many(#arm, ::std::vec![#(#tokens),*]) });
@@ -287,6 +281,12 @@ impl Emission<'_> {
             several => quote_spanned!(span=> __gw::emit_many(#arm, ::std::vec![#(#several),*])),
         };
         quote_spanned!(span=> { let #given = __gw::give(#source, #payload); #emit })
+    }
+
+    /// Whether an edge leads to a single node.
+    fn is_step(&self, edge: EdgeIx) -> bool {
+        let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
+        to != END && self.inside(to).is_none()
     }
 
     fn arm_token(&self, edge: EdgeIx, mention: MentionIx, given: &TokenStream, span: Span) -> TokenStream {

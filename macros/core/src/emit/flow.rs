@@ -4,7 +4,7 @@ use graphweft_graph::{END, START};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
-use super::mention::{Emission, as_type, out};
+use super::mention::{Emission, argument, out};
 use super::shape::shape;
 use crate::ir::{FlowNode, Let, LetValue, NodeKind, Workflow};
 
@@ -96,7 +96,7 @@ pub fn limits_of_nested(workflow: &Workflow) -> TokenStream {
         let NodeKind::Let(at) = node.kind else { return None };
         let Let { value: LetValue::Configured { path, options }, .. } = workflow.lets.get(at)? else { return None };
         let (_, word) = options.max_parallel?;
-        let ty = as_type(path);
+        let ty = argument(&quote!(#path));
         Some(quote_spanned!(word=> __gw::limits_nodes_of::<#ty>();))
     };
     workflow.flow.nodes.iter().filter_map(of).collect()
@@ -107,7 +107,7 @@ pub fn lets(lets: &[Let]) -> TokenStream {
     lets.iter()
         .map(|Let { name, value }| match value {
             LetValue::Configured { path, .. } => {
-                let ty = as_type(path);
+                let ty = argument(&quote!(#path));
                 quote!(let #name = __gw::of::<#ty>(); let _ = &#name;)
             }
             LetValue::Value { ty, value } => quote!(let #name: #ty = #value;),

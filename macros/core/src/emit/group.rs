@@ -4,7 +4,7 @@ use graphweft_graph::{Arrival, END, EdgeIx, NodeIx, Presence, Way};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::mention::{Emission, glue, out};
+use super::mention::{Emission, argument, glue, out};
 use crate::ir::MentionTokens;
 
 /// The maximum number of places that a tuple of values has.
@@ -86,10 +86,11 @@ impl Emission<'_> {
             return quote_spanned!(span=> <#target as __gw::JoinsMany<#input>>::JOINED);
         }
         let tuple = places.iter().zip(presence).map(|(place, presence)| {
-            let source = place.first().and_then(|edge| edges.get(*edge)).map(|edge| self.whole_source(edge.from));
+            let source = place.first().and_then(|edge| edges.get(*edge));
+            let source = source.map(|edge| argument(&self.whole_source_type(edge.from)));
             match presence {
-                Presence::Always => quote_spanned!(span=> __gw::always(#source)),
-                Presence::MayBeSkipped => quote_spanned!(span=> __gw::may_be_skipped(#source)),
+                Presence::Always => quote_spanned!(span=> __gw::Always<#source>),
+                Presence::MayBeSkipped => quote_spanned!(span=> __gw::MayBeSkipped<#source>),
             }
         });
         let shared = places.iter().flat_map(|place| {
@@ -110,11 +111,11 @@ impl Emission<'_> {
         if is_end {
             let (out, end) = (out(), first.map(|edge| self.end_type(edge.to)));
             quote_spanned! {span=>
-                { #(#shared)* <#end as __gw::EndsAll<_, _, _, _>>::ended(#out, __gw::together(#tuple)) }
+                { #(#shared)* <#end as __gw::EndsAll<_, _, _, _>>::ended(#out, __gw::together::<#tuple>()) }
             }
         } else {
             quote_spanned! {span=>
-                { #(#shared)* <#target as __gw::Joins<_, _, #input, _>>::joined(__gw::together(#tuple)) }
+                { #(#shared)* <#target as __gw::Joins<_, _, #input, _>>::joined::<#tuple>() }
             }
         }
     }

@@ -6,7 +6,7 @@ use graphweft_graph::{NodeIx, START};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::mention::{Emission, before, glue};
+use super::mention::{Emission, argument, before, glue};
 use crate::ir::{Arm, Label};
 use crate::names::{label_ident, snake_case};
 
@@ -127,18 +127,20 @@ impl Emission<'_> {
 
     fn labels_type(&self, node: NodeIx, routing: Routing, alias: &Ident, span: Span) -> TokenStream {
         let source = self.source_type(node);
+        let source_type = argument(&source);
         match routing {
             Routing::Result => {
                 let by = by_alias(node, span);
                 let (known, check) =
                     self.names_check(node, &quote!(__gw::Probe::<<#source as __gw::Source>::Error>::OCCURS));
                 let by_known = quote!(__gw::By<#known>);
-                let (taken, all) = self.all_labels(node, &known, &quote!(<#by_known as __gw::ByName<#source>>::LABELS));
+                let (taken, all) =
+                    self.all_labels(node, &known, &quote!(<#by_known as __gw::ByName<#source_type>>::LABELS));
                 quote_spanned! {span=>
                     #check
                     #all
                     type #by = __gw::By<#taken>;
-                    type #alias = <#by as __gw::ByName<#source>>::Labels;
+                    type #alias = <#by as __gw::ByName<#source_type>>::Labels;
                 }
             }
             Routing::Names { .. } => {
@@ -147,12 +149,12 @@ impl Emission<'_> {
                     self.names_check(node, &quote!(__gw::Probe::<<#source as __gw::Source>::Output>::ROUTES));
                 let by_known = quote!(__gw::Named<#known>);
                 let (taken, all) =
-                    self.all_labels(node, &known, &quote!(<#by_known as __gw::ByValue<#source>>::LABELS));
+                    self.all_labels(node, &known, &quote!(<#by_known as __gw::ByValue<#source_type>>::LABELS));
                 quote_spanned! {span=>
                     #check
                     #all
                     type #by = __gw::Named<#taken>;
-                    type #alias = <#by as __gw::ByValue<#source>>::Labels;
+                    type #alias = <#by as __gw::ByValue<#source_type>>::Labels;
                 }
             }
             Routing::Literals { .. } => self.literals_check(node),
@@ -277,10 +279,11 @@ impl Emission<'_> {
         });
         let span = glue(label.unwrap_or_else(|| self.map_span(node)));
         let source = self.source_type(node);
+        let source_type = argument(&source);
         let travels = travels_alias(node, span);
         let travels = quote_spanned! {span=>
             const #travels: ::core::primitive::bool = <<#source as __gw::Source>::Error as __gw::RoutedError<
-                #source, { __gw::Probe::<<#source as __gw::Source>::Error>::LENDS },
+                #source_type, { __gw::Probe::<<#source as __gw::Source>::Error>::LENDS },
             >>::TRAVELS;
         };
         if routing == Routing::Result {

@@ -146,7 +146,7 @@ impl<'a> Emission<'a> {
         let ty = self.bare_type(node);
         let at = self.flow.mentions.iter().position(|mention| mention.node == node);
         let ty = match self.flow.nodes.get(node).map(|node| &node.kind) {
-            Some(NodeKind::Path(path)) => as_type(path),
+            Some(NodeKind::Path(path)) => quote!(#path),
             _ => at.map_or_else(|| ty.clone(), |at| self.standing_at(at, &ty)),
         };
         Some(match check {
@@ -173,14 +173,15 @@ impl<'a> Emission<'a> {
     /// The same, whether or not it has to be held to anything.
     pub fn bare_type(&self, node: NodeIx) -> TokenStream {
         match self.flow.nodes.get(node).map(|node| &node.kind) {
-            Some(NodeKind::Path(path)) => as_type(path),
+            Some(NodeKind::Path(path)) => quote!(#path),
             Some(NodeKind::Let(at)) => match self.lets.get(*at).map(|one| &one.value) {
-                Some(LetValue::Configured { path, .. }) => as_type(path),
+                Some(LetValue::Configured { path, .. }) => quote!(#path),
                 Some(LetValue::Value { ty, .. }) => quote!(#ty),
                 Some(LetValue::Unknown) | None => quote!(__Unknown),
             },
             Some(NodeKind::Each(_)) => {
                 let (first, last) = self.ends_of_each(node);
+                let (first, last) = (argument(&first), argument(&last));
                 quote!(__gw::Each<#first, #last>)
             }
             Some(NodeKind::Start) => quote!(__gw::StartOf<__Input>),
@@ -191,8 +192,7 @@ impl<'a> Emission<'a> {
 
     /// The type of a node as the source of an edge.
     pub fn source_type(&self, node: NodeIx) -> TokenStream {
-        let ty = self.node_type(node);
-        if self.collects(node) { quote!(__gw::Collected<#ty>) } else { ty }
+        collected(self.node_type(node), self.collects(node))
     }
 
     /// The types of the first node inside a `[..]`, and of a last one. They are named outside of the brackets too, where the
@@ -208,10 +208,7 @@ impl<'a> Emission<'a> {
             }
         };
         let [first, last] = inside.ends();
-        let last = last.map(|last| {
-            let ty = ty(last);
-            if inside.collects(last) { quote!(__gw::Collected<#ty>) } else { ty }
-        });
+        let last = last.map(|last| collected(ty(last), inside.collects(last)));
         (first.map_or_else(|| quote!(()), ty), last.unwrap_or_else(|| quote!(())))
     }
 
@@ -245,7 +242,7 @@ impl<'a> Emission<'a> {
             return self.source(at);
         }
         let whole = |node| {
-            let ty = self.source_type(node);
+            let ty = argument(&self.source_type(node));
             quote!(__gw::Whole<#ty>)
         };
         self.mention(at, whole, true)
@@ -253,24 +250,27 @@ impl<'a> Emission<'a> {
 
     /// A node as the target of an edge, as a type with the span of the written node.
     pub fn target_type(&self, at: MentionIx) -> TokenStream {
+        self.type_at(at, |node| self.node_type(node))
+    }
+
+    fn type_at(&self, at: MentionIx, ty: impl Fn(NodeIx) -> TokenStream) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
         match &mention.tokens {
-            MentionTokens::Path(path) if is_path && !self.is_checked(mention.node) => as_type(path),
-            _ => self.standing_at(at, &self.node_type(mention.node)),
+            MentionTokens::Path(path) if is_path && !self.is_checked(mention.node) => quote!(#path),
+            _ => self.standing_at(at, &ty(mention.node)),
         }
     }
 
     /// A node as the source of a plain edge, as a type with the span of the written node: see
     /// [`whole_source`](Self::whole_source).
     pub fn whole_source_type(&self, at: MentionIx) -> TokenStream {
-        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
-        let ty = self.source_type(mention.node);
-        match &mention.tokens {
-            _ if self.routes_errors(mention.node) => self.standing_at(at, &quote!(__gw::Whole<#ty>)),
-            MentionTokens::Path(path) if is_path && !self.is_checked(mention.node) => as_type(path),
-            _ => self.standing_at(at, &ty),
+        match self.flow.mentions.get(at) {
+            Some(mention) if self.routes_errors(mention.node) => {
+                let ty = argument(&self.source_type(mention.node));
+                self.standing_at(at, &quote!(__gw::Whole<#ty>))
+            }
+            _ => self.type_at(at, |node| self.source_type(node)),
         }
     }
 
@@ -284,6 +284,7 @@ impl<'a> Emission<'a> {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let blame = mention.blame();
         let (open, close) = (before(blame.first), after(blame.last));
+        let ty = argument(ty);
         let mut tokens = quote_spanned!(open=> __gw::Is<#ty);
         tokens.extend(quote_spanned!(close=> >));
         tokens
@@ -307,6 +308,11 @@ impl<'a> Emission<'a> {
     /// The output of a plain edge's source.
     pub fn output_of(&self, source: MentionIx) -> TokenStream {
         self.item_of(source, &self.whole_source_type(source), &quote!(Source > ::Output))
+    }
+
+    /// What messages call the source of an arm.
+    pub fn arm_shown(&self, source: MentionIx) -> TokenStream {
+        self.item_of(source, &self.type_at(source, |node| self.source_type(node)), &quote!(Source > ::Shown))
     }
 
     /// What messages call the source of a plain edge.
@@ -335,9 +341,10 @@ impl<'a> Emission<'a> {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
         let ty = match &mention.tokens {
-            MentionTokens::Path(path) if is_path && !by_type && !self.is_checked(mention.node) => as_type(path),
+            MentionTokens::Path(path) if is_path && !by_type && !self.is_checked(mention.node) => quote!(#path),
             _ => ty(mention.node),
         };
+        let ty = argument(&ty);
         let blame = mention.blame();
         let (open, close) = (before(blame.first), after(blame.last));
         let mut tokens = quote_spanned!(open=> __gw::of::<#ty);
@@ -419,12 +426,26 @@ pub fn is_inferred(ty: TokenStream) -> bool {
     })
 }
 
-/// A path in a place where only a type is possible: a bare one among generic arguments could be a constant, and the
-/// error of a plain function would then call it one.
-pub fn as_type(path: &Path) -> TokenStream {
-    let mut parens = Group::new(Delimiter::Parenthesis, quote!(#path));
-    parens.set_span(before(first_span(path)));
+/// A type among generic arguments, where a bare path could be a constant too, and the error of a plain function would call
+/// it one. In parentheses it can only be a type. Elsewhere they are left out: each pair costs rustc time.
+pub fn argument(ty: &TokenStream) -> TokenStream {
+    let span = match ty.clone().into_iter().next() {
+        Some(TokenTree::Ident(first)) if first != "__gw" => first.span(),
+        Some(TokenTree::Punct(first)) if first.as_char() == ':' => first.span(),
+        _ => return ty.clone(),
+    };
+    let mut parens = Group::new(Delimiter::Parenthesis, ty.clone());
+    parens.set_span(before(span));
     TokenTree::Group(parens).into()
+}
+
+/// The type of a node as the source of an edge.
+fn collected(ty: TokenStream, collects: bool) -> TokenStream {
+    if !collects {
+        return ty;
+    }
+    let ty = argument(&ty);
+    quote!(__gw::Collected<#ty>)
 }
 
 /// `charge {}`, with the braces located behind the name.

@@ -1,8 +1,9 @@
-//! The graph as numbers and names.
+//! The graph as two texts.
 
 use graphweft_graph::picture::{Picture, PictureKind, PictureNode, labelled};
+use graphweft_graph::state_proof::pack;
 use graphweft_graph::{Graph, NodeIx, Way};
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::mention::Emission;
@@ -10,26 +11,29 @@ use crate::ir::{Arm, Label, NodeKind};
 
 /// `Shape { .. }`, as `runtime` reads it.
 pub fn shape(emission: &Emission<'_>) -> TokenStream {
-    let names = emission.flow.nodes.iter().map(|node| &node.name);
-    let numbers = numbers(&emission.flow.graph).into_iter().map(|number| Literal::u32_unsuffixed(number as u32));
-    let labels = emission.flow.nodes.iter().map(|node| {
-        let texts = node.arms.iter().map(label_text);
-        quote!(&[#(#texts),*])
-    });
-    let is_unit = emission.flow.unit_output;
-    let bounds = emission.flow.nodes.iter().enumerate().flat_map(|(node, data)| {
+    let nodes = &emission.flow.nodes;
+    let names = nodes.iter().map(|node| node.name.clone());
+    let labels = nodes.iter().map(|node| node.arms.iter().map(label_text).collect::<Vec<_>>());
+    let (names, labels): (Vec<_>, Vec<_>) = (names.collect(), labels.collect());
+    let lengths = |out: &mut Vec<usize>, texts: &[String]| {
+        out.push(texts.len());
+        out.extend(texts.iter().map(String::len));
+    };
+    let mut numbers = Vec::new();
+    lengths(&mut numbers, &names);
+    edges_and_nodes(&mut numbers, &emission.flow.graph);
+    labels.iter().for_each(|labels| lengths(&mut numbers, labels));
+    let bounds = nodes.iter().enumerate().flat_map(|(node, data)| {
         let arms = data.arms.iter().enumerate();
-        arms.filter_map(move |(arm, data)| {
-            let numbers = [node as u32, arm as u32, data.bound?.at_most].map(Literal::u32_unsuffixed);
-            Some(quote!([#(#numbers),*]))
-        })
+        arms.filter_map(move |(arm, data)| Some([node, arm, data.bound?.at_most as usize]))
     });
-    quote! {
-        __gw::Shape {
-            names: &[#(#names),*], numbers: &[#(#numbers),*], labels: &[#(#labels),*], bounds: &[#(#bounds),*],
-            is_unit: #is_unit,
-        }
-    }
+    let bounds: Vec<_> = bounds.collect();
+    numbers.push(bounds.len());
+    numbers.extend(bounds.iter().flatten());
+    let numbers: Vec<u32> = numbers.into_iter().map(|number| number as u32).collect();
+    let (numbers, texts) = (pack(&numbers), names.iter().chain(labels.iter().flatten()).cloned().collect::<String>());
+    let is_unit = emission.flow.unit_output;
+    quote!(__gw::Shape { numbers: #numbers, texts: #texts, is_unit: #is_unit })
 }
 
 /// `low | medium`, as the picture of the graph and its events spell it.
@@ -46,13 +50,13 @@ pub fn label_text(arm: &Arm) -> String {
     texts.join(" | ")
 }
 
-fn numbers(graph: &Graph<NodeIx>) -> Vec<usize> {
-    let mut out = vec![graph.edges.len()];
+fn edges_and_nodes(out: &mut Vec<usize>, graph: &Graph<NodeIx>) {
+    out.push(graph.edges.len());
     out.extend(graph.edges.iter().flat_map(|edge| [edge.from, edge.to]));
     for node in &graph.nodes {
         out.push(node.choices.len());
         for choice in &node.choices {
-            list(&mut out, &choice.edges);
+            list(out, &choice.edges);
         }
     }
     for node in &graph.nodes {
@@ -63,17 +67,16 @@ fn numbers(graph: &Graph<NodeIx>) -> Vec<usize> {
                 Way::All(places) => {
                     out.extend([1, places.len()]);
                     for place in places {
-                        list(&mut out, place);
+                        list(out, place);
                     }
                 }
                 Way::Any(edges) => {
                     out.push(2);
-                    list(&mut out, edges);
+                    list(out, edges);
                 }
             }
         }
     }
-    out
 }
 
 fn list(out: &mut Vec<usize>, edges: &[usize]) {

@@ -11,7 +11,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
 use syn::spanned::Spanned as _;
 
-use super::mention::{Emission, after, before, glue, is_inferred, is_item, is_made_of_item};
+use super::mention::{Emission, after, argument, before, glue, is_inferred, is_item, is_made_of_item};
 use super::shape::label_text;
 use crate::ir::{Let, LetValue, NodeKind, Workflow};
 
@@ -96,20 +96,24 @@ impl<'a> StateEmission<'a> {
                 __gw::refuse_at(__proof::<()>(), __place)
             }
             const __HAVE_STATE: ::core::primitive::bool = #have_state;
+            const fn __have_state() -> ::core::primitive::bool {
+                __HAVE_STATE
+            }
             const _: () = if __HAVE_STATE && __proof::<()>().place != 0 {
                 #(#places)*
             };
         }
     }
 
-    /// What the graph is as a node of another, beside its [`proof`](Self::proof). `id` is the constant of its number.
+    /// What the graph is as a node of another, beside its [`proof`](Self::proof). `id` is the constant of its number. Where there
+    /// is a generic parameter, rustc would evaluate the constants of all nodes again: a call it does not look into.
     pub fn keys(&self, id: &TokenStream) -> TokenStream {
         let Some(PackedFlow { numbers, .. }) = self.graphs.first() else { return TokenStream::new() };
         let (name, facts, given, words) = (facts_name(), found_name(0), self.given(), self.words());
         quote! {
             #[allow(long_running_const_eval, reason = "it ends")]
             impl<__D: __gw::Depth> __gw::HasKeys for #name<__D> {
-                const KEYS: &'static __gw::NodeKeys = &if __HAVE_STATE {
+                const KEYS: &'static __gw::NodeKeys = &if __have_state() {
                     __gw::NodeKeys::of_workflow::<#words>(#numbers, Self::#facts(), &#given, #id)
                 } else {
                     __gw::NodeKeys::of_nothing(&#given, #id)
@@ -147,7 +151,10 @@ impl<'a> StateEmission<'a> {
         let types: Vec<_> = types.collect();
         let parts = types.chunks(8).map(|types| match types {
             [_, _, _, _, _, _, _, _] => quote!(__gw::NodesProbe::<(#(#types),*)>::USE_STATE),
-            few => quote!(__gw::any(&[#(__gw::NodeProbe::<#few>::USE_STATE),*])),
+            few => {
+                let few = few.iter().map(argument);
+                quote!(__gw::any(&[#(__gw::NodeProbe::<#few>::USE_STATE),*]))
+            }
         });
         quote!(__gw::any(&[#(#parts),*]))
     }
@@ -219,11 +226,11 @@ impl<'a> StateEmission<'a> {
                 }
                 None => quote!(__gw::StateFacts::NONE),
             };
-            parts.push(quote!(&[#(__gw::NodeProbe::<#asked>::OWN,)* #facts]));
-            asked.clear();
+            let few = asked.drain(..).map(|ty| argument(&ty));
+            parts.push(quote!(&[#(__gw::NodeProbe::<#few>::OWN,)* #facts]));
         }
-        let nodes = Literal::usize_unsuffixed(nodes);
-        quote!(__gw::joined::<#nodes>(&[#(#parts,)* &[#(__gw::NodeProbe::<#asked>::OWN),*]]))
+        let (nodes, few) = (Literal::usize_unsuffixed(nodes), asked.iter().map(argument));
+        quote!(__gw::joined::<#nodes>(&[#(#parts,)* &[#(__gw::NodeProbe::<#few>::OWN),*]]))
     }
 
     /// What the graphs inside the nodes do.
@@ -235,7 +242,10 @@ impl<'a> StateEmission<'a> {
                 return quote!(::core::option::Option::Some(#items));
             }
             match emission.known_type(node) {
-                Some(ty) => quote!(__gw::WorkflowProbe::<#ty, #depth>::OF_GRAPH),
+                Some(ty) => {
+                    let ty = argument(&ty);
+                    quote!(__gw::WorkflowProbe::<#ty, #depth>::OF_GRAPH)
+                }
                 None => quote!(::core::option::Option::None),
             }
         });

@@ -179,10 +179,11 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                     __gw::NodeFacts::of_workflow(#text, #doc, __gw::CloneProbe::<__Input>::CLONE);
                 const STATE: __gw::StateFacts = __gw::StateFacts { inside: &[__ID], ..__gw::StateFacts::NONE };
 
-                async fn run(
+                fn run(
                     &self, input: Self::Input, context: &__gw::Context,
-                ) -> ::core::result::Result<Self::Output, __gw::Failure> {
-                    __gw::run_within::<Self>(input, context).await
+                ) -> impl ::core::future::Future<Output = ::core::result::Result<Self::Output, __gw::Failure>>
+                + ::core::marker::Send {
+                    __gw::run_within::<Self>(input, context)
                 }
 
                 #options
@@ -197,9 +198,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                 type Keys<__D: __gw::Depth> = #keys;
 
                 fn definition() -> &'static ::std::sync::Arc<__gw::Definition> {
-                    static __DEFINITION: ::std::sync::LazyLock<::std::sync::Arc<__gw::Definition>> =
-                        ::std::sync::LazyLock::new(|| ::std::sync::Arc::new(__define()));
-                    &__DEFINITION
+                    static __DEFINITION: __gw::Defined = __gw::Defined::by(__define);
+                    __DEFINITION.get()
                 }
             }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graphweft_graph::{NodeIx, START};
+use graphweft_graph::{NodeIx, START, component_of_each};
 
 use super::builder::Builder;
 
@@ -12,26 +12,21 @@ pub(super) type ArmEnds = (NodeIx, NodeIx);
 /// The arms that lead back to a node which every path to their router has passed.
 pub(super) fn that_go_back(builder: &Builder, arms: &BTreeSet<ArmEnds>) -> BTreeSet<ArmEnds> {
     let count = builder.node_count();
-    let (mut successors, mut predecessors) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+    let mut successors = vec![Vec::new(); count];
     for edge in builder.edges() {
-        if let (Some(next), Some(before)) = (successors.get_mut(edge.from), predecessors.get_mut(edge.to)) {
+        if let Some(next) = successors.get_mut(edge.from) {
             next.push(edge.to);
-            before.push(edge.from);
         }
     }
-    let mut ahead_of: Option<(NodeIx, BTreeSet<NodeIx>)> = None;
-    let mut going_back = BTreeSet::new();
-    for &(router, target) in arms {
-        // The arms come router by router, and most lead to nodes that the router is not reached from.
-        let known = ahead_of.take().filter(|(of, _)| *of == router);
-        let (_, ahead) = known.unwrap_or_else(|| (router, reached(&predecessors, router, None)));
-        let may_go_back = ahead.contains(&target) && ahead.contains(&START);
-        ahead_of = Some((router, ahead));
-        if may_go_back && !reached(&successors, START, Some(target)).contains(&router) {
-            going_back.insert((router, target));
-        }
-    }
-    going_back
+    // Few arms lead to where their router is reached from.
+    let (turns, begun) = (component_of_each(&successors), reached(&successors, START, None));
+    let may_go_back = |router, target| {
+        begun.contains(&router) && turns.get(router).is_some_and(|turn| turns.get(target) == Some(turn))
+    };
+    let goes_back = |&(router, target): &ArmEnds| {
+        may_go_back(router, target) && !reached(&successors, START, Some(target)).contains(&router)
+    };
+    arms.iter().copied().filter(goes_back).collect()
 }
 
 /// Every node that is reached from one, itself among them, without coming through another.

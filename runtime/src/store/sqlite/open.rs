@@ -30,9 +30,12 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
         }
         // This has no effect on a file that exists.
         connection.pragma_update(None, "page_size", PAGE)?;
-        // Pages of deleted runs are returned on demand. A file that exists has this too, and would be written to.
         if connection.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0))? == 0 {
+            // Pages of deleted runs are returned on demand.
             connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        } else {
+            // Only a transaction that may write finds out that the log of another process cannot be written to.
+            connection.execute_batch("BEGIN IMMEDIATE; COMMIT")?;
         }
         schema::migrate(&mut connection, path)?;
         check::on_opening(&connection)?;

@@ -1,0 +1,31 @@
+//! The future of a node whose function returns no `Result`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+pin_project! {
+    /// A node's future with what it returns split into output and error. `futures` has one for any function, of which rustc
+    /// asks for each node, through several layers, whether it is a future and can be sent.
+    pub struct Mapped<F, T, R> {
+        #[pin]
+        future: F,
+        split: fn(T) -> R,
+    }
+}
+
+/// See [`Mapped`].
+pub fn map<F: Future, R>(future: F, split: fn(F::Output) -> R) -> Mapped<F, F::Output, R> {
+    Mapped { future, split }
+}
+
+impl<F: Future<Output = T>, T, R> Future for Mapped<F, T, R> {
+    type Output = R;
+
+    fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<R> {
+        let this = self.project();
+        this.future.poll(waker).map(*this.split)
+    }
+}
