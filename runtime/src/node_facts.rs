@@ -113,23 +113,45 @@ impl<I, E> NodeFacts<I, E> {
         NodeFacts { write_error: Some(encode), ..self }
     }
 
-    /// A node that a macro made. `words` are the ways in which its error may become text, the best one first.
+    /// A node that a macro made, which cannot fail.
     #[doc(hidden)]
-    pub const fn of<const WAYS: usize>(
+    pub const fn of(
         name: &'static str,
         doc: &'static str,
         parameters: &'static [&'static str],
         copy: Option<fn(&I) -> I>,
-        words: [Option<ErrorWords<E>>; WAYS],
+    ) -> Self {
+        NodeFacts {
+            name: Some(name),
+            doc,
+            parameters,
+            copy,
+            words: None,
+            write_error: None,
+            is_by_hand: false,
+            pool: None,
+        }
+    }
+
+    /// A node that a macro made, with the ways in which its error may become text.
+    // So many parameters, since rustc takes longer for an array or a struct of them.
+    #[doc(hidden)]
+    #[allow(clippy::too_many_arguments, reason = "see above")]
+    pub const fn fallible(
+        name: &'static str,
+        doc: &'static str,
+        parameters: &'static [&'static str],
+        copy: Option<fn(&I) -> I>,
+        of_error: Option<ErrorWords<E>>,
+        of_display: Option<ErrorWords<E>>,
+        of_debug: Option<ErrorWords<E>>,
         write_error: Option<WriteError<E>>,
     ) -> Self {
-        let mut way = 0;
-        let mut best = None;
-        while way < WAYS && best.is_none() {
-            best = words[way];
-            way += 1;
-        }
-        NodeFacts { name: Some(name), doc, parameters, copy, words: best, write_error, is_by_hand: false, pool: None }
+        let words = match (of_error, of_display) {
+            (Some(words), _) | (None, Some(words)) => Some(words),
+            (None, None) => of_debug,
+        };
+        NodeFacts { words, write_error, ..Self::of(name, doc, parameters, copy) }
     }
 
     /// The option `pool`. For macros: the context of a node that is written by hand makes requests, which nothing records elsewhere.

@@ -1,6 +1,7 @@
 //! Properties of types, determined by the type and never by its tokens. An inherent constant wins over a trait's at a
 //! concrete type; a const argument computed from it selects between two impls.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
@@ -96,8 +97,6 @@ pub trait NoWay<T> {
     /// There is none.
     const OF_ERROR: Option<ErrorWords<T>> = None;
     /// There is none.
-    const OF_BOXED: Option<ErrorWords<T>> = None;
-    /// There is none.
     const OF_DISPLAY: Option<ErrorWords<T>> = None;
     /// There is none.
     const OF_DEBUG: Option<ErrorWords<T>> = None;
@@ -175,14 +174,14 @@ impl<E: Error> WordsProbe<E> {
     pub const OF_ERROR: Option<ErrorWords<E>> = Some(|error| chain(error));
 }
 
-impl WordsProbe<Box<dyn Error + Send + Sync>> {
-    /// A boxed error, which is none itself.
-    pub const OF_BOXED: Option<ErrorWords<Box<dyn Error + Send + Sync>>> = Some(|error| chain(error.as_ref()));
-}
-
-impl<E: Display> WordsProbe<E> {
-    /// Text, in the alternate form in which error crates print their sources.
-    pub const OF_DISPLAY: Option<ErrorWords<E>> = Some(shown);
+impl<E: Display + 'static> WordsProbe<E> {
+    /// Text, in the alternate form in which error crates print their sources. Of a boxed error, which is none itself, its text and
+    /// those of its sources.
+    pub const OF_DISPLAY: Option<ErrorWords<E>> =
+        Some(|error| match (error as &dyn Any).downcast_ref::<Box<dyn Error + Send + Sync>>() {
+            Some(boxed) => chain(boxed.as_ref()),
+            None => shown(error),
+        });
 }
 
 impl<E: Debug> WordsProbe<E> {
@@ -223,6 +222,42 @@ impl<T> Split<false> for T {
 
     fn split(self) -> Result<T, Never> {
         Ok(self)
+    }
+}
+
+/// What a function returns, once it is known whether that is a `Result`. It is [`Split`] with one type: a constant that is
+/// written as an argument costs rustc a body of its own, for each time that it is written.
+pub struct Returned<T, const FALLIBLE: bool>(PhantomData<T>);
+
+/// The output and the error of a node, by what its function [returns](Returned).
+pub trait Sides {
+    /// What the function returns.
+    type Returned;
+    /// The output of the node.
+    type Output;
+    /// The error of the node.
+    type Error;
+    /// One or the other.
+    fn split(returned: Self::Returned) -> Result<Self::Output, Self::Error>;
+}
+
+impl<T, E> Sides for Returned<Result<T, E>, true> {
+    type Returned = Result<T, E>;
+    type Output = T;
+    type Error = E;
+
+    fn split(returned: Result<T, E>) -> Result<T, E> {
+        returned
+    }
+}
+
+impl<T> Sides for Returned<T, false> {
+    type Returned = T;
+    type Output = T;
+    type Error = Never;
+
+    fn split(returned: T) -> Result<T, Never> {
+        Ok(returned)
     }
 }
 

@@ -32,11 +32,11 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, arg
     let structure = quote_spanned!(at=> #visibility struct #name {});
     // Values of edges are owned, resources of the engine are borrowed, and the next node takes the output by value.
     let quiet = quote! {
-        #[allow(
+        #[cfg_attr(clippy, allow(
             clippy::borrowed_box, clippy::large_types_passed_by_value, clippy::needless_pass_by_value, clippy::ptr_arg,
             clippy::trivially_copy_pass_by_ref, clippy::unnecessary_wraps, clippy::unused_async,
             reason = "the signature of a node"
-        )]
+        ))]
     };
     // Where there are no docs and should be, rustc still says so.
     let may_have_docs = !docs.is_empty() || !matches!(visibility, Visibility::Public(_));
@@ -167,11 +167,12 @@ impl<'a> Returns<'a> {
 
     /// The type that the function returns is asked once, by a constant, whether it is a `Result`. The same constant is an
     /// error if a type of the node cannot travel.
-    fn output(&self, krate: &Path) -> TokenStream {
+    fn output(&self, krate: &Path, is_checked: bool) -> TokenStream {
         match self {
+            Returns::Value(ty) if is_checked => quote!(<#ty as #krate::__::Checked<__CHECKED>>::Type),
             Returns::Value(ty) => quote!(#ty),
-            Returns::Result(output, _) => quote!(#output),
-            Returns::Unknown(ty) => quote!(<#ty as #krate::__::Split<__CHECKED>>::Output),
+            Returns::Result(output, _) if !is_checked => quote!(#output),
+            Returns::Result(..) | Returns::Unknown(_) => quote!(<__Returned as #krate::__::Sides>::Output),
         }
     }
 
@@ -179,21 +180,29 @@ impl<'a> Returns<'a> {
         match self {
             Returns::Value(_) => quote!(#krate::Never),
             Returns::Result(_, error) if is_known_payload(error) => quote!(#error),
-            Returns::Result(_, error) => checked(error, krate),
-            Returns::Unknown(ty) => quote!(<#ty as #krate::__::Split<__CHECKED>>::Error),
+            Returns::Result(..) | Returns::Unknown(_) => quote!(<__Returned as #krate::__::Sides>::Error),
         }
     }
 
     /// The ways in which its error may become text.
     fn words(&self, krate: &Path) -> TokenStream {
         match self {
-            Returns::Value(_) => quote!([]),
+            Returns::Value(_) => TokenStream::new(),
             Returns::Result(..) | Returns::Unknown(_) => {
-                let ways = ["OF_ERROR", "OF_BOXED", "OF_DISPLAY", "OF_DEBUG"];
-                let ways = ways.map(|way| Ident::new(way, Span::call_site()));
-                quote!([#(#krate::__::WordsProbe::<Self::Error>::#ways),*])
+                let ways = ["OF_ERROR", "OF_DISPLAY", "OF_DEBUG"].map(|way| Ident::new(way, Span::call_site()));
+                quote!(#(#krate::__::WordsProbe::<Self::Error>::#ways),*)
             }
         }
+    }
+
+    /// The alias from which the output and the error of a node are read, if its function may fail.
+    fn returned(&self, krate: &Path) -> Option<TokenStream> {
+        let returned = match self {
+            Returns::Value(_) => return None,
+            Returns::Result(output, error) => quote!(::core::result::Result<#output, #error>),
+            Returns::Unknown(ty) => quote!(#ty),
+        };
+        Some(quote!(type __Returned = #krate::__::Returned<#returned, __CHECKED>;))
     }
 
     /// A function that makes a `Result` of what the user's function returns. `None` if that is one.
@@ -201,7 +210,7 @@ impl<'a> Returns<'a> {
         match self {
             Returns::Value(_) => Some(quote!(#krate::__::Split::<false>::split)),
             Returns::Result(..) => None,
-            Returns::Unknown(_) => Some(quote!(#krate::__::Split::<__CHECKED>::split)),
+            Returns::Unknown(_) => Some(quote!(<__Returned as #krate::__::Sides>::split)),
         }
     }
 }
@@ -288,14 +297,14 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         }
     });
     let check = check(node, &returns, options, krate);
-    let (types, collected) = types(node, &returns, options, krate, check.is_some());
+    let (types, computed) = types(node, &returns, options, krate, check.is_some());
     let doc = options.built_on.as_ref().map_or_else(|| doc_text(docs), |built| built.doc.clone());
     let made = made(node, &returns, options, krate, &doc);
     let imports = imports(node, &returns, krate);
     quote! {
         #imports
         #check
-        #collected
+        #computed
         impl #krate::Node for #name {
             #types
             #name_const
@@ -313,45 +322,44 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     }
 }
 
-/// The types of the impl, and what the output of a collecting node is computed from.
+/// The types of the impl, and the items that they are computed from.
 fn types(
     node: &NodeFn,
     returns: &Returns<'_>,
     options: &NodeOptions,
     krate: &Path,
     is_checked: bool,
-) -> (TokenStream, Option<TokenStream>) {
+) -> (TokenStream, TokenStream) {
     let name = &node.signature.ident;
     let at = local(node.returns().map_or(name.span(), Spanned::span));
     let input_at = local(node.inputs().next().map_or(name.span(), Spanned::span));
-    let held = |ty: TokenStream, at: Span| match is_checked {
-        true => quote_spanned!(at=> <#ty as #krate::__::Checked<__CHECKED>>::Type),
-        false => ty,
-    };
+    let mut computed = returns.returned(krate).filter(|_| is_checked).unwrap_or_default();
     // The output of a collecting node is checked to be an `Option` with a message of its own, so that another type is
     // reported once.
-    let given = returns.output(krate);
-    let collected = options.collect.map(|_| {
-        quote_spanned! {at=>
+    let given = returns.output(krate, is_checked);
+    let output = if options.collect.is_some() {
+        computed.extend(quote_spanned! {at=>
             type __Given = #given;
             const __OPTIONAL: ::core::primitive::bool =
                 <__Given as #krate::__::ReturnsOption<#name, { #krate::__::Probe::<__Given>::OPTIONAL }>>::IS_OPTION;
             type __Collected = <__Given as #krate::__::Holds<__OPTIONAL>>::Held;
-        }
-    });
-    let output = match collected {
-        Some(_) => quote_spanned!(at=> ::core::option::Option<__Collected>),
-        None if matches!(returns, Returns::Unknown(_)) => given,
-        None => held(given, at),
+        });
+        quote_spanned!(at=> ::core::option::Option<__Collected>)
+    } else {
+        given
     };
     let error = returns.error(krate);
-    let input = held(input_type(node), input_at);
+    let input = input_type(node);
+    let input = match is_checked {
+        true => quote_spanned!(input_at=> <#input as #krate::__::Checked<__CHECKED>>::Type),
+        false => input,
+    };
     let mut types = quote_spanned!(input_at=> type Input = #input;);
     types.extend(quote_spanned! {at=>
         type Output = #output;
         type Error = #error;
     });
-    (types, collected)
+    (types, computed)
 }
 
 /// `const FACTS`.
@@ -368,11 +376,13 @@ fn made(node: &NodeFn, returns: &Returns<'_>, options: &NodeOptions, krate: &Pat
                 false => quote!(#krate::__::CloneProbe::<Self::Input>::CLONE),
             };
             let words = returns.words(krate);
-            let write = match returns {
-                Returns::Value(_) => quote!(::core::option::Option::None),
-                Returns::Result(..) | Returns::Unknown(_) => quote!(#krate::__::ErrorProbe::<Self::Error>::WRITE),
-            };
-            quote!(of(#name, #doc, #parameters, #copy, #words, #write))
+            match returns {
+                Returns::Value(_) => quote!(of(#name, #doc, #parameters, #copy)),
+                Returns::Result(..) | Returns::Unknown(_) => {
+                    let write = quote!(#krate::__::ErrorProbe::<Self::Error>::WRITE);
+                    quote!(fallible(#name, #doc, #parameters, #copy, #words, #write))
+                }
+            }
         }
     };
     let in_pool = options.pool.as_ref().map(|pool| quote!(.in_pool(#pool)));
