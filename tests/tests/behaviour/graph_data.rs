@@ -364,3 +364,35 @@ mod stored {
         assert_eq!(viewer.run_graph("x").await.unwrap().unwrap().nested[0].nodes[2].doc, "Doubles a number.");
     }
 }
+
+#[node]
+async fn spell(n: u32) -> String {
+    match n {
+        0 => String::new(),
+        1 => "\u{1f}".to_owned(),
+        2 => "größer, \"0\"\n".to_owned(),
+        _ => "🚢".to_owned(),
+    }
+}
+
+#[node]
+async fn length(text: String) -> u32 {
+    text.len() as u32
+}
+
+/// What a macro hands over as text comes back as it was written.
+#[tokio::test]
+async fn labels_of_any_text_are_as_they_were_written() {
+    workflow! {
+        spelled(u32) -> u32 {
+            START => spell => <"": length, "\u{1f}": length, "größer, \"0\"\n" | "🚢": length, _: length>;
+            length => END;
+        }
+    }
+    let graph = spelled::graph();
+    let node = graph.nodes.iter().find(|node| node.name == "spell").expect("a node");
+    assert_eq!(node.labels, [r#""""#, r#""\u{1f}""#, r#""größer, \"0\"\n" | "🚢""#, "_"]);
+    for (n, length) in [(0, 0), (1, 1), (2, 14), (3, 4)] {
+        assert_eq!(spelled(n).await.expect("a label for each"), length);
+    }
+}
