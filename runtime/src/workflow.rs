@@ -141,8 +141,20 @@ impl<I, O> fmt::Debug for Flow<I, O> {
 /// The definition of a workflow, which is made when it is first asked for.
 #[doc(hidden)]
 pub struct Defined {
-    definition: OnceLock<Arc<Definition>>,
+    definition: OnceLock<Box<dyn Made>>,
     define: fn() -> Definition,
+}
+
+/// What [`Defined`] holds. Behind it, a program of the user does not have rustc look again whether all that a definition is made
+/// of can be shared.
+trait Made: Send + Sync {
+    fn definition(&self) -> &Arc<Definition>;
+}
+
+impl Made for Arc<Definition> {
+    fn definition(&self) -> &Arc<Definition> {
+        self
+    }
 }
 
 impl Defined {
@@ -153,7 +165,7 @@ impl Defined {
 
     /// The definition.
     pub fn get(&self) -> &Arc<Definition> {
-        self.definition.get_or_init(|| Arc::new((self.define)()))
+        self.definition.get_or_init(|| Box::new(Arc::new((self.define)()))).definition()
     }
 }
 

@@ -9,7 +9,7 @@ use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
 use super::mention::{Emission, glue, out};
 use super::options::{options_of_workflow, with_given, with_limits};
 use super::state::{StateEmission, facts_name, held_to_have_no_state};
-use super::travels::signature_types;
+use super::travels::{is_known_payload, signature_types};
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
 use crate::node_fn::{default_impl, doc_text};
@@ -87,6 +87,11 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
     let packed = match parameters.as_slice() {
         [one] => quote!(#one),
         several => quote!((#(#several),*)),
+    };
+    let copy = if workflow.signature.is_some() && inputs.iter().copied().all(is_known_payload) {
+        quote!(::core::option::Option::Some(::core::clone::Clone::clone))
+    } else {
+        quote!(__gw::CloneProbe::<__Input>::CLONE)
     };
     let emission = Emission { lets: &workflow.lets, flow: &workflow.flow, is_item: workflow.item.is_some() };
     let out = out();
@@ -176,7 +181,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                 #types
                 type Error = __gw::Failure;
                 const FACTS: __gw::NodeFacts<Self::Input, __gw::Failure> =
-                    __gw::NodeFacts::of_workflow(#text, #doc, __gw::CloneProbe::<__Input>::CLONE);
+                    __gw::NodeFacts::of_workflow(#text, #doc, #copy);
                 const STATE: __gw::StateFacts = __gw::StateFacts { inside: &[__ID], ..__gw::StateFacts::NONE };
 
                 fn run(
