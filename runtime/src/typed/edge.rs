@@ -3,9 +3,8 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::exit::emit_one;
 use super::mention::{Mention, Source};
-use crate::table::{BoxValue, Emitted, Hand, Token};
+use crate::table::{BoxValue, Emitted, Hand, Token, Tokens};
 
 /// The target takes the value, by `From`.
 pub type Takes = u8;
@@ -71,7 +70,7 @@ pub trait Follows<A: ?Sized, Out, In, Mode> {
         Out: Send + 'static,
         In: 'static,
     {
-        emit_one(choice, Self::token(Given { value, by: PhantomData }, mode))
+        Emitted { choice, tokens: Tokens::One(Self::token(Given { value, by: PhantomData }, mode)) }
     }
 
     /// `a => [b]`: `All` is the `Vec` of what the node takes.
