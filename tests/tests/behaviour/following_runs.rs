@@ -189,7 +189,7 @@ async fn recover_checks_the_newest_waiting_runs_and_calls_check_the_others() {
     }
     soon(engine.shutdown()).await;
     let strict = builder(&store).resource(does(None).0).register::<strict::job>().build().unwrap();
-    assert_eq!(soon(strict.recover()).await.unwrap().failed.len(), 64);
+    assert_eq!(soon(strict.recover()).await.unwrap().failed.len(), 32);
     let oldest = strict.get_run("0").await.unwrap().unwrap();
     assert!(matches!(soon(oldest.outcome()).await, Err(RunError::RecordMismatch { .. })));
     // A changed graph and a missing resource are reported for all.
