@@ -113,7 +113,7 @@ impl<I, E> NodeFacts<I, E> {
         NodeFacts { write_error: Some(encode), ..self }
     }
 
-    /// A node that a macro made, which cannot fail.
+    /// A node that a macro made. What is to be said of an error is added to it.
     #[doc(hidden)]
     pub const fn of(
         name: &'static str,
@@ -170,17 +170,7 @@ impl<I: Clone> NodeFacts<I, Never> {
     /// A node that takes what can be cloned, and cannot fail.
     #[doc(hidden)]
     pub const fn infallible(name: &'static str, doc: &'static str, parameters: &'static [&'static str]) -> Self {
-        let copy: Option<fn(&I) -> I> = Some(I::clone);
-        NodeFacts {
-            name: Some(name),
-            doc,
-            parameters,
-            copy,
-            words: None,
-            write_error: None,
-            is_by_hand: false,
-            pool: None,
-        }
+        Self::of(name, doc, parameters, Some(I::clone))
     }
 }
 
@@ -188,16 +178,6 @@ impl<I> NodeFacts<I, Failure> {
     /// A workflow as a node.
     #[doc(hidden)]
     pub const fn of_workflow(name: &'static str, doc: &'static str, copy: Option<fn(&I) -> I>) -> Self {
-        let words: Option<ErrorWords<Failure>> = Some(|failure| vec![failure.to_string()]);
-        NodeFacts {
-            name: Some(name),
-            doc,
-            parameters: &[],
-            copy,
-            words,
-            write_error: None,
-            is_by_hand: false,
-            pool: None,
-        }
+        Self::of(name, doc, &[], copy).error_text(|failure| vec![failure.to_string()])
     }
 }

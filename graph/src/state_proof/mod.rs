@@ -87,7 +87,7 @@ pub use keys::MOST_KEYS;
 pub use message::{GraphNames, Message};
 pub use node_keys::NodeKeys;
 pub use overlapping::{Overlap, OverlappingWrite, first_overlapping_write, overlapping_write};
-pub use pack::{pack, pack_names, unpack, unpacked};
+pub use pack::{numbers_of, pack, pack_names, unpack};
 pub use proof::{PackedGraph, StateProof};
 pub use state_graph::{NodeRoles, StateGraph};
 pub use summary::{Summary, summary, summary_len};

@@ -28,37 +28,36 @@ pub fn pack(numbers: &[u32]) -> String {
 /// If there are more than `N`.
 pub const fn unpack<const N: usize>(text: &str) -> [u32; N] {
     let text = text.as_bytes();
-    let (mut numbers, mut at, mut number, mut shift) = ([0; N], 0, 0, 0);
-    let mut next = 0;
-    while next < text.len() {
-        let letter = text[next] - FIRST;
-        next += 1;
-        number |= ((letter % MORE) as u32) << shift;
-        shift += 5;
-        if letter < MORE {
-            numbers[at] = number;
-            at += 1;
-            number = 0;
-            shift = 0;
-        }
+    let (mut numbers, mut count, mut at) = ([0; N], 0, 0);
+    while at < text.len() {
+        (numbers[count], at) = number_at(text, at);
+        count += 1;
     }
     numbers
 }
 
-/// The numbers of a text, for a program that runs.
-pub fn unpacked(text: &str) -> impl Iterator<Item = u32> {
-    let mut letters = text.bytes();
+/// The numbers of a text of which it is not known how many there are.
+pub fn numbers_of(text: &str) -> impl Iterator<Item = u32> {
+    let (text, mut at) = (text.as_bytes(), 0);
     std::iter::from_fn(move || {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let letter = letters.next()? - FIRST;
-            number |= u32::from(letter % MORE) << shift;
-            shift += 5;
-            if letter < MORE {
-                return Some(number);
-            }
-        }
+        let number;
+        (number, at) = (at < text.len()).then(|| number_at(text, at))?;
+        Some(number)
     })
+}
+
+/// The number that begins at a letter, and where the next one begins.
+const fn number_at(text: &[u8], mut at: usize) -> (u32, usize) {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let letter = text[at] - FIRST;
+        at += 1;
+        number |= ((letter % MORE) as u32) << shift;
+        shift += 5;
+        if letter < MORE {
+            return (number, at);
+        }
+    }
 }
 
 /// What ends a name. No label or name that is seen in a message has it.

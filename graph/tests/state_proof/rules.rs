@@ -2,7 +2,7 @@
 
 use graphweft_graph::state_proof::{
     GraphNames, Message, NodeKeys, NodeRoles, PackedGraph, StateFacts, StateGraph, StateKeyFact, StateProof, Summary,
-    overlapping_write, pack, pack_names, summary, summary_len, unpack, unpacked, unwritten_read,
+    numbers_of, overlapping_write, pack, pack_names, summary, summary_len, unpack, unwritten_read,
 };
 use graphweft_graph::{Graph, NodeIx, analyse};
 use graphweft_judge::notation;
@@ -265,8 +265,8 @@ fn numbers_come_back_from_their_text() {
     let numbers = [0, 1, 31, 32, 1023, 1024, 70_000, u32::MAX];
     assert_eq!(unpack::<10>(&pack(&numbers))[..8], numbers);
     assert_eq!(unpack::<10>(&pack(&numbers))[8..], [0, 0]);
-    assert_eq!(unpacked(&pack(&numbers)).collect::<Vec<_>>(), numbers);
-    assert_eq!(unpacked("").next(), None);
+    assert_eq!(numbers_of(&pack(&numbers)).collect::<Vec<_>>(), numbers);
+    assert_eq!(numbers_of("").next(), None);
 }
 
 /// A workflow as a node.

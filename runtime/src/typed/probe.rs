@@ -225,8 +225,8 @@ impl<T> Split<false> for T {
     }
 }
 
-/// What a function returns, once it is known whether that is a `Result`. It is [`Split`] with one type: a constant that is
-/// written as an argument costs rustc a body of its own, for each time that it is written.
+/// [`Split`] and its argument as one type, for an alias. Each time that a constant is written as an argument, rustc makes a body
+/// for it.
 pub struct Returned<T, const FALLIBLE: bool>(PhantomData<T>);
 
 /// The output and the error of a node, by what its function [returns](Returned).
@@ -241,23 +241,13 @@ pub trait Sides {
     fn split(returned: Self::Returned) -> Result<Self::Output, Self::Error>;
 }
 
-impl<T, E> Sides for Returned<Result<T, E>, true> {
-    type Returned = Result<T, E>;
-    type Output = T;
-    type Error = E;
-
-    fn split(returned: Result<T, E>) -> Result<T, E> {
-        returned
-    }
-}
-
-impl<T> Sides for Returned<T, false> {
+impl<T: Split<FALLIBLE>, const FALLIBLE: bool> Sides for Returned<T, FALLIBLE> {
     type Returned = T;
-    type Output = T;
-    type Error = Never;
+    type Output = T::Output;
+    type Error = T::Error;
 
-    fn split(returned: T) -> Result<T, Never> {
-        Ok(returned)
+    fn split(returned: T) -> Result<T::Output, T::Error> {
+        returned.split()
     }
 }
 

@@ -1,18 +1,20 @@
 //! The graph in the form of the macro's expansion: two texts, since a literal costs rustc one token, however long it is.
 
-use graphweft_graph::state_proof::unpacked;
+use graphweft_graph::state_proof::numbers_of;
 use graphweft_graph::{Choice, Edge, Graph, NodeData, Plan, Way, analyse};
 
 /// A graph in the form in which expansions hold it.
 pub struct Shape {
-    /// [Packed](graphweft_graph::state_proof::pack) lists, each behind its length:
+    /// [Packed](graphweft_graph::state_proof::pack). One after the other:
     /// - the length of the name of each node, START and END first;
     /// - the edges, as pairs;
-    /// - for each node its choices, each a list of edges;
-    /// - for each node its ways in: 0 and an edge, 1 and a list of places, 2 and a list of edges; these lists and those of
-    ///   choices have no length of their own: there is one for each node;
-    /// - for each node the lengths of its labels; an empty list for a node that is not routed;
+    /// - for each node the list of its choices, each a list of edges;
+    /// - for each node the list of its ways in: 0 and an edge, 1 and a list of places, which are lists of edges, or 2 and a list of
+    ///   edges;
+    /// - for each node the list of the lengths of its labels, empty if it is not routed;
     /// - the bounded arms: a node, its choice, and how often that may be taken.
+    ///
+    /// A list has its length before it, except where there is one thing for each node.
     pub numbers: &'static str,
     /// The names of all nodes, and then the labels of all nodes as they were written.
     pub texts: &'static str,
@@ -54,7 +56,7 @@ impl<I: Iterator<Item = u32>> Reader<I> {
 impl Shape {
     /// The graph, with its labels.
     pub(super) fn read(&self) -> Shaped {
-        let mut reader = Reader { numbers: unpacked(self.numbers), texts: self.texts };
+        let mut reader = Reader { numbers: numbers_of(self.numbers), texts: self.texts };
         let names = reader.list(Reader::text);
         let edges = reader.list(|r| Edge { from: r.number(), to: r.number() });
         let choices: Vec<Vec<Choice>> =

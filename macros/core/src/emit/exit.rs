@@ -245,6 +245,14 @@ impl Emission<'_> {
         let span = glue(data.span);
         let given = Ident::new("__given", span);
         let target = |edge: EdgeIx| data.targets.iter().find(|(one, _)| *one == edge).map(|(_, mention)| *mention);
+        // Most arms are like that, and a single call costs rustc least.
+        if let ([edge], Some(mention)) = (edges.as_slice(), edges.first().and_then(|edge| target(*edge)))
+            && self.leads_to_a_node(*edge)
+            && let Some(source) = self.flow.edges.get(*edge).map(|edge| edge.from)
+        {
+            let (shown, input, target) = (self.arm_shown(source), self.input_of(mention), self.target_type(mention));
+            return quote_spanned!(span=> { <#target as __gw::Follows<#shown, _, #input, _>>::emit(#arm, #payload, 0) });
+        }
         let last = edges.iter().rev().find(|edge| target(**edge).is_some()).copied();
         let tokens: Vec<TokenStream> = edges
             .iter()
@@ -260,13 +268,6 @@ impl Emission<'_> {
                 }
             })
             .collect();
-        if let ([edge], Some(mention)) = (edges.as_slice(), edges.first().and_then(|edge| target(*edge)))
-            && self.is_step(*edge)
-            && let Some(source) = self.flow.edges.get(*edge).map(|edge| edge.from)
-        {
-            let (shown, input, target) = (self.arm_shown(source), self.input_of(mention), self.target_type(mention));
-            return quote_spanned!(span=> { <#target as __gw::Follows<#shown, _, #input, _>>::emit(#arm, #payload, 0) });
-        }
         if last.is_none() {
             let ignored = quote_spanned!(span=> let _ = #payload;);
             return quote_spanned!(span=> { #ignored __gw::emit_many(#arm, ::std::vec![#(#tokens),*]) });
@@ -283,8 +284,8 @@ impl Emission<'_> {
         quote_spanned!(span=> { let #given = __gw::give(#source, #payload); #emit })
     }
 
-    /// Whether an edge leads to a single node.
-    fn is_step(&self, edge: EdgeIx) -> bool {
+    /// Whether an edge leads neither to END nor into a `[..]`.
+    fn leads_to_a_node(&self, edge: EdgeIx) -> bool {
         let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
         to != END && self.inside(to).is_none()
     }

@@ -105,8 +105,9 @@ impl<'a> StateEmission<'a> {
         }
     }
 
-    /// What the graph is as a node of another, beside its [`proof`](Self::proof). `id` is the constant of its number. Where there
-    /// is a generic parameter, rustc would evaluate the constants of all nodes again: a call it does not look into.
+    /// What the graph is as a node of another, beside its [`proof`](Self::proof). `id` is the constant of its number. It
+    /// asks a function whether there is state: the constant, named in a generic `impl`, would be evaluated a second time, and
+    /// those of all nodes with it.
     pub fn keys(&self, id: &TokenStream) -> TokenStream {
         let Some(PackedFlow { numbers, .. }) = self.graphs.first() else { return TokenStream::new() };
         let (name, facts, given, words) = (facts_name(), found_name(0), self.given(), self.words());
