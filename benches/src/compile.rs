@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+
 use crate::measure::Effort;
 use crate::measure::Role;
 use crate::report::{Figure, Row, Unit};
@@ -16,6 +19,8 @@ const SIZES: [u64; 4] = [100, 500, 1000, 2000];
 const OWN_TYPES: u64 = 1000;
 const STATEFUL: u64 = 500;
 const READERS: u64 = 50;
+
+const FIRST: &str = "workflow! {\n    pub first(u64) -> u64 { START => n0; }\n}\n";
 
 /// The goals, in nanoseconds a node.
 const OF_NODE: f64 = 2e6;
@@ -64,6 +69,8 @@ pub fn rows(directory: &Path, effort: Effort) -> Vec<Row> {
         let work = format!("compile: `#[node]` with types of one's own that returns {kind}, each of {OWN_TYPES}");
         differences.push(Difference { work, with, without, nodes: OWN_TYPES, at_most: OF_NODE });
     }
+    // What the least of the sizes has in it once: a workflow of one node, beside as many nodes.
+    package("first".to_owned(), functions("#[node]\n", SIZES[0]) + FIRST);
     package("without_state".to_owned(), stateful(STATEFUL, 0));
     package("with_state".to_owned(), stateful(STATEFUL, READERS));
     write_workspace(directory, &packages);
@@ -88,15 +95,19 @@ pub fn rows(directory: &Path, effort: Effort) -> Vec<Row> {
             Row::single(work, Unit::Time, figures).at_most(at_most)
         })
         .collect();
-    let work =
+    let without = format!("nodes_{}", SIZES[0]);
+    let first = "compile: the first workflow of a crate, of one node".to_owned();
+    let stateful =
         format!("compile: the state of {STATEFUL} nodes that {READERS} of them read, over the same without state");
-    let [with, without] = ["with_state", "without_state"].map(least);
-    let figures = vec![
-        Figure::single("user time", Role::Ours, with - without),
-        Figure::single("all, with it", Role::Also, with),
-        Figure::single("all, without it", Role::Also, without),
-    ];
-    rows.push(Row::single(work, Unit::Time, figures));
+    for (work, with, without) in [(first, "first", without.as_str()), (stateful, "with_state", "without_state")] {
+        let [with, without] = [with, without].map(least);
+        let figures = vec![
+            Figure::single("user time", Role::Ours, with - without),
+            Figure::single("all, with it", Role::Also, with),
+            Figure::single("all, without it", Role::Also, without),
+        ];
+        rows.push(Row::single(work, Unit::Time, figures));
+    }
     rows.push(analysis(directory));
     rows
 }
@@ -156,11 +167,8 @@ impl Package {
 /// The user time of all processes that this one has started and waited for: unlike the time of the clock, it hardly
 /// depends on what else the machine does.
 fn children_took() -> Duration {
-    let stat = fs::read_to_string("/proc/self/stat").expect("it is Linux");
-    let (_, fields) = stat.rsplit_once(')').expect("the name of this program stands in brackets");
-    // The 16th of all fields, in hundredths of a second; the first two stand before.
-    let hundredths = fields.split_whitespace().nth(13).and_then(|field| field.parse::<u64>().ok()).unwrap_or_default();
-    Duration::from_millis(hundredths * 10)
+    let user = getrusage(UsageWho::RUSAGE_CHILDREN).expect("every Unix counts it").user_time();
+    Duration::from_micros(u64::try_from(user.num_microseconds()).unwrap_or_default())
 }
 
 fn write_workspace(directory: &Path, packages: &[Package]) {
