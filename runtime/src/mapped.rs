@@ -1,4 +1,5 @@
-//! The future of a node whose function returns no `Result`.
+//! A future whose output a function makes into another, with a name: of a node whose function returns no `Result`, and of the run
+//! of a workflow, whose output gets its type back.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,18 +8,18 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 pin_project! {
-    /// A node's future with what it returns split into output and error. `futures` has one for any function, of which rustc
-    /// asks for each node, through several layers, whether it is a future and can be sent.
+    /// A future and what to make of its output. `futures` has one for any function, of which rustc asks for each node, through
+    /// several layers, whether it is a future and can be sent.
     pub struct Mapped<F, T, R> {
         #[pin]
         future: F,
-        split: fn(T) -> R,
+        make: fn(T) -> R,
     }
 }
 
 /// See [`Mapped`].
-pub fn map<F: Future, R>(future: F, split: fn(F::Output) -> R) -> Mapped<F, F::Output, R> {
-    Mapped { future, split }
+pub fn map<F: Future, R>(future: F, make: fn(F::Output) -> R) -> Mapped<F, F::Output, R> {
+    Mapped { future, make }
 }
 
 impl<F: Future<Output = T>, T, R> Future for Mapped<F, T, R> {
@@ -26,6 +27,6 @@ impl<F: Future<Output = T>, T, R> Future for Mapped<F, T, R> {
 
     fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<R> {
         let this = self.project();
-        this.future.poll(waker).map(*this.split)
+        this.future.poll(waker).map(*this.make)
     }
 }
