@@ -30,6 +30,7 @@ mod halt;
 #[cfg(test)]
 mod json_graphs;
 mod lazy;
+mod mapped;
 mod meter;
 mod node;
 mod node_facts;
@@ -155,6 +156,7 @@ pub mod __ {
     pub use crate::context::Context;
     pub use crate::fault::Failure;
     pub use crate::graph::Graph;
+    pub use crate::mapped::{Mapped, map};
     pub use crate::node::{Collector, Node};
     pub use crate::node_facts::NodeFacts;
     pub use crate::node_info::NodeInfo;

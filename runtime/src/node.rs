@@ -276,6 +276,9 @@ impl Failure {
 /// };
 /// assert_eq!(graphweft::block_on(flow.run(vec![1, 2, 3])).unwrap(), [vec![1, 2], vec![3]]);
 /// ```
+///
+/// A `let` takes a value. Named by its type alone, as a function is, such a node has to be a struct without fields, or, if its name
+/// begins in lower case, one that is `Default`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node",
     label = "not a node",

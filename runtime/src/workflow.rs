@@ -14,6 +14,7 @@ use crate::driver::{Ending, Job, Part};
 use crate::event::Tags;
 use crate::fault::{Cause, Failure, Fault};
 use crate::graph::Graph;
+use crate::mapped::{Mapped, map};
 use crate::node::{Node, Payload};
 use crate::run_error::RunError;
 use crate::shared::{Env, Shared};
@@ -111,7 +112,8 @@ impl<I: Payload, O: Payload> Flow<I, O> {
     /// needs a resource, and [`RunError::MissingState`] if the flow is given keys of the state: start it with an engine
     /// then, `engine.start_flow(&flow, input)`.
     pub async fn run(&self, input: I) -> Result<O, RunError> {
-        in_memory(&self.definition, Box::new(input)).await
+        let output = in_memory(&self.definition, Box::new(input)).await?;
+        output_of(output, &self.definition).map_err(RunError::Failed)
     }
 
     /// Its graph as data: nodes, edges, labels, loops and schemas.
@@ -169,74 +171,88 @@ impl Defined {
     }
 }
 
+/// The future of a run, made and looked at here alone: a program of the user makes nothing of the engine for a workflow of its
+/// own, and rustc does not look into the run for each of them.
+type Erased<'a, E> = BoxFuture<'a, Result<BoxValue, E>>;
+
+/// The future of a run with the type of its output.
+type Typed<'a, O, E> = Mapped<Erased<'a, E>, Result<BoxValue, E>, Result<O, E>>;
+
 /// Runs a workflow in memory, in the caller's task: `checkout(order).await`.
 #[doc(hidden)]
-pub async fn run_in_memory<W: Workflow>(input: W::Input) -> Result<W::Output, RunError> {
-    in_memory(W::definition(), Box::new(input)).await
+pub fn run_in_memory<W: Workflow>(input: W::Input) -> Typed<'static, W::Output, RunError> {
+    map(in_memory(W::definition(), Box::new(input)), |result| {
+        output_of(result?, W::definition()).map_err(RunError::Failed)
+    })
 }
 
-async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) -> Result<O, RunError> {
-    let env = Env::plain();
-    check_resources(env, definition)?;
-    let missing = definition.missing_keys(&Map::new());
-    if !missing.is_empty() {
-        return Err(RunError::MissingState { workflow: definition.name.clone(), keys: missing });
-    }
-    let job = Job {
-        definition: Arc::clone(definition),
-        shared: Arc::new(Shared::in_memory(Arc::clone(env)).traced(&definition.name, &Tags::new(), None)),
-        cancel: None,
-        state: Map::new(),
-        part: Part::Whole,
-        limit: definition.limits.time_limit(env.clock.now()),
-        history: Vec::new(),
-        snapshot: None,
-    };
-    match job.run(input).await {
-        Ending::Completed(output) => {
-            output.downcast().map(|output| *output).map_err(|_| RunError::Failed(wrong_output(definition)))
+fn in_memory(definition: &Arc<Definition>, input: BoxValue) -> Erased<'_, RunError> {
+    Box::pin(async move {
+        let env = Env::plain();
+        check_resources(env, definition)?;
+        let missing = definition.missing_keys(&Map::new());
+        if !missing.is_empty() {
+            return Err(RunError::MissingState { workflow: definition.name.clone(), keys: missing });
         }
-        Ending::Failed(failure) => Err(RunError::Failed(failure)),
-        Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => Err(RunError::Cancelled),
-        Ending::Halted(halt) => Err(halt.into()),
-    }
+        let job = Job {
+            definition: Arc::clone(definition),
+            shared: Arc::new(Shared::in_memory(Arc::clone(env)).traced(&definition.name, &Tags::new(), None)),
+            cancel: None,
+            state: Map::new(),
+            part: Part::Whole,
+            limit: definition.limits.time_limit(env.clock.now()),
+            history: Vec::new(),
+            snapshot: None,
+        };
+        match job.run(input).await {
+            Ending::Completed(output) => Ok(output),
+            Ending::Failed(failure) => Err(RunError::Failed(failure)),
+            Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => Err(RunError::Cancelled),
+            Ending::Halted(halt) => Err(halt.into()),
+        }
+    })
 }
 
 /// Runs a workflow inside a node of another, on behalf of `Node::run` of a workflow type: with that run's resources,
 /// replacements, a copy of its state, and paths below the node's own. It is cancelled with the node. Nothing of it is
 /// recorded, as with any function that a node calls. `ctx.call::<W>(..)` records.
-// A type that has a name: rustc would look into any other one, for each workflow, whether it can be sent.
 #[doc(hidden)]
-pub fn run_within<W: Workflow>(input: W::Input, context: &Context) -> BoxFuture<'_, Result<W::Output, Failure>> {
-    Box::pin(within(W::definition(), Box::new(input), context))
+pub fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Typed<'_, W::Output, Failure> {
+    map(within(W::definition(), Box::new(input), context), |result| output_of(result?, W::definition()))
 }
 
-async fn within<O: 'static>(definition: &Arc<Definition>, input: BoxValue, context: &Context) -> Result<O, Failure> {
-    let state = Map::clone(&context.0.state);
-    let missing = definition.missing_keys(&state);
-    if !missing.is_empty() {
-        let error = RunError::MissingState { workflow: definition.name.clone(), keys: missing };
-        let cause = Cause::from(Fault::Context { message: error.to_string() });
-        return Err(Failure::at(context.path(), 1, cause));
-    }
-    let job = Job {
-        definition: Arc::clone(definition),
-        shared: Arc::new(context.0.run.unrecorded(context.0.work.get().cloned())),
-        cancel: None,
-        state,
-        part: Part::Of(context.path()),
-        limit: definition.limits.time_limit(context.0.run.env.clock.now()),
-        history: Vec::new(),
-        snapshot: None,
-    };
-    match job.run(input).await {
-        Ending::Completed(output) => output.downcast().map(|output| *output).map_err(|_| wrong_output(definition)),
-        Ending::Failed(failure) => Err(failure),
-        Ending::Halted(_) | Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => {
-            let cause = Cause::from(Fault::Context { message: "cancelled".to_owned() });
-            Err(Failure::at(context.path(), 1, cause))
+fn within<'a>(definition: &'static Arc<Definition>, input: BoxValue, context: &'a Context) -> Erased<'a, Failure> {
+    Box::pin(async move {
+        let state = Map::clone(&context.0.state);
+        let missing = definition.missing_keys(&state);
+        if !missing.is_empty() {
+            let error = RunError::MissingState { workflow: definition.name.clone(), keys: missing };
+            let cause = Cause::from(Fault::Context { message: error.to_string() });
+            return Err(Failure::at(context.path(), 1, cause));
         }
-    }
+        let job = Job {
+            definition: Arc::clone(definition),
+            shared: Arc::new(context.0.run.unrecorded(context.0.work.get().cloned())),
+            cancel: None,
+            state,
+            part: Part::Of(context.path()),
+            limit: definition.limits.time_limit(context.0.run.env.clock.now()),
+            history: Vec::new(),
+            snapshot: None,
+        };
+        match job.run(input).await {
+            Ending::Completed(output) => Ok(output),
+            Ending::Failed(failure) => Err(failure),
+            Ending::Halted(_) | Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => {
+                let cause = Cause::from(Fault::Context { message: "cancelled".to_owned() });
+                Err(Failure::at(context.path(), 1, cause))
+            }
+        }
+    })
+}
+
+fn output_of<O: 'static>(output: BoxValue, definition: &Definition) -> Result<O, Failure> {
+    output.downcast().map(|output| *output).map_err(|_| wrong_output(definition))
 }
 
 pub(crate) fn wrong_output(definition: &Definition) -> Failure {

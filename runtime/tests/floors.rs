@@ -16,6 +16,7 @@ const FLOORS: &[&[&str]] = &[
         "error_text",
         "fault",
         "lazy",
+        "mapped",
         "options",
         "resource",
         "route",

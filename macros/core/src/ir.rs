@@ -2,6 +2,7 @@
 //! which an error or an editor may point is kept with its meaning.
 
 use graphweft_graph::{EdgeIx, Graph, NodeIx, Plan};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -194,6 +195,8 @@ pub struct Mention {
     pub node: NodeIx,
     /// The user's own tokens.
     pub tokens: MentionTokens,
+    /// The empty places before and behind them, once they were asked for.
+    pub beside: OnceCell<[Span; 2]>,
 }
 
 /// The tokens of a [`Mention`].

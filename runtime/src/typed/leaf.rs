@@ -410,9 +410,26 @@ impl Name {
     }
 }
 
-/// An entry for a node that the workflow names as it is.
-pub fn node<N: Node>(name: &'static str, node: N, joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Entry {
-    entry(Name::Own(name), node, joins, exit, None, Explain::default())
+/// "A workflow can make this node, of which it names the type." As `ctx.call` does: what `#[node]` and `workflow!` make can.
+#[diagnostic::on_unimplemented(
+    message = "node `{Self}` is named by its type, and there is no `Default` by which to make it",
+    label = "derive `Default` for `{Self}`, or make the node in a `let`: `let name: {Self} = ..;`"
+)]
+pub trait MadeByType {
+    /// The node.
+    fn made() -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<N: Default> MadeByType for N {
+    fn made() -> N {
+        N::default()
+    }
+}
+
+/// An entry for a node that the workflow names as it is: by its type alone, since rustc takes longer for a value.
+pub fn node<N: Node + MadeByType>(name: &'static str, joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Entry {
+    entry(Name::Own(name), N::made(), joins, exit, None, Explain::default())
 }
 
 /// The entries of a table, each made by a function of its own.
@@ -421,18 +438,17 @@ pub fn made_by(functions: &[fn() -> Entry]) -> Vec<Entry> {
 }
 
 /// The same for a node that is no join, and leads to one other.
-pub fn step<N: Node>(name: &'static str, node: N, edge: Edge<N::Output>) -> Entry {
-    self::node(name, node, JoinTable::new(), exit_one(edge))
+pub fn step<N: Node + MadeByType>(name: &'static str, edge: Edge<N::Output>) -> Entry {
+    node::<N>(name, JoinTable::new(), exit_one(edge))
 }
 
 /// The same for the target of `a | b => node`.
-pub fn collector<N: Collector>(
+pub fn collector<N: Collector + MadeByType>(
     name: &'static str,
-    node: N,
     joins: JoinTable,
     exit: Exit<N::Collected, N::Error>,
 ) -> Entry {
-    collecting_entry(Name::Own(name), node, joins, exit, None, Explain::default())
+    collecting_entry(Name::Own(name), N::made(), joins, exit, None, Explain::default())
 }
 
 /// An entry for a node; for a nested workflow, with the graph inside.

@@ -4,6 +4,7 @@
 use graphweft::prelude::*;
 use graphweft::state::{StateFacts, StateKeyFact};
 
+#[derive(Default)]
 struct report {}
 
 impl Node for report {

@@ -7,7 +7,9 @@ use syn::spanned::Spanned as _;
 use syn::{Expr, Path, parse_quote};
 
 use super::flow::{OutputType, definition};
-use super::mention::{Emission, argument, before, first_span, glue, is_written_by_hand, last_span, literal, out};
+use super::mention::{
+    Emission, argument, before, first_span, glue, is_written_by_hand, last_span, literal, out, path_argument,
+};
 use super::options::{may_retry, override_options};
 use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
@@ -41,25 +43,24 @@ impl Emission<'_> {
         match &data.kind {
             NodeKind::Start | NodeKind::End => TokenStream::new(),
             NodeKind::Path(path) => {
-                let span = before(first_span(path));
-                let (alias, value) = self.instance(node, path);
                 // For a `#[node]` the attribute emits how its error becomes text. For a type that implements `Node` by
                 // hand, only the workflow can emit that, and doing so for every node would cost rustc time.
                 if is_written_by_hand(path) {
+                    let span = before(first_span(path));
+                    let (alias, value) = self.instance(node, path);
                     let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
                     let explain = explain(&self.node_type(node), None, None);
                     return quote_spanned! {span=>
                         { #alias #make(__gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None, #explain) }
                     };
                 }
+                let ty = if self.is_checked(node) { argument(&self.node_type(node)) } else { path_argument(path) };
                 if let Some((edge, arrow)) = self.only_edge(node) {
-                    let step = quote_spanned!(arrow=> __gw::step(#name, #value, #edge));
-                    return quote_spanned!(span=> { #alias #step });
+                    return quote_spanned!(arrow=> __gw::step::<#ty>(#name, #edge));
                 }
-                let ty = argument(&self.node_type(node));
-                let make = if self.collects(node) { quote!(collector::<#ty>) } else { quote!(node) };
+                let make = if self.collects(node) { quote!(collector) } else { quote!(node) };
                 let (joins, exit) = (self.joins(node), self.exit(node));
-                quote_spanned!(span=> { #alias __gw::#make(#name, #value, #joins, #exit) })
+                quote!(__gw::#make::<#ty>(#name, #joins, #exit))
             }
             NodeKind::Let(at) => match self.lets.get(*at).map(|one| (&one.name, &one.value)) {
                 Some((_, LetValue::Configured { path, options })) => self.configured(node, path, options),

@@ -201,13 +201,13 @@ impl Emission<'_> {
             Routing::Default { .. } => quote!(#(#arms)*),
             Routing::Literals { .. } => {
                 let known = known_alias(node, span);
-                quote_spanned! {span=>
-                    match __gw::view::<_, #known>(&#value) {
-                        #(#arms)*
+                let missing = (!self.has_every_literal(node)).then(|| {
+                    quote_spanned! {span=>
                         #[allow(unreachable_patterns, reason = "a missing label is reported once")]
                         _ => __gw::unrouted(),
                     }
-                }
+                });
+                quote_spanned!(span=> match __gw::view::<_, #known>(&#value) { #(#arms)* #missing })
             }
             _ => quote_spanned! {span=>
                 match #subject {

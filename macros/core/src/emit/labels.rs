@@ -108,6 +108,8 @@ impl Emission<'_> {
         let known = known_alias(node, span);
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
+            // The arms of the route itself are as many, and none is missing.
+            Routing::Literals { .. } if self.has_every_literal(node) => TokenStream::new(),
             Routing::Literals { .. } => quote_spanned! {span=>
                 #[allow(dead_code, reason = "a check")]
                 fn #check(__value: &<#source as __gw::Source>::Output) {
@@ -261,6 +263,13 @@ impl Emission<'_> {
         let span = glue(self.map_span(node));
         let known = known_alias(node, span);
         quote_spanned!(span=> const #known: ::core::primitive::bool = #(#checks &)* true;)
+    }
+
+    /// Whether the labels of a node, which are literals, are plainly all that there can be: `true` and `false`, or any and `_`.
+    pub fn has_every_literal(&self, node: NodeIx) -> bool {
+        let is_bool = |label: &Label, value: &str| matches!(label, Label::Literal { pattern, text, .. } if text == value && kind_of(pattern.clone()) == LiteralKind::Bool);
+        let has = |value| self.labels(node).any(|label| is_bool(label, value));
+        self.labels(node).any(|label| matches!(label, Label::Default(_))) || has("true") && has("false")
     }
 
     /// The labels that a node gives: `spent` of a bounded loop is none of them.

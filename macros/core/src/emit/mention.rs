@@ -7,7 +7,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{Expr, Path, PathArguments, Type};
 
 use crate::diagnostics::Blame;
-use crate::ir::{Flow, Label, Let, LetValue, MentionIx, MentionTokens, NodeKind};
+use crate::ir::{Flow, Label, Let, LetValue, Mention, MentionIx, MentionTokens, NodeKind};
 use crate::names::snake_case;
 
 /// The shared data of the passes of emission: the lets of the workflow, and the flow that is being written.
@@ -50,6 +50,14 @@ pub fn before(span: Span) -> Span {
 /// The empty place behind a token.
 pub fn after(span: Span) -> Span {
     glue(edge_of(span, proc_macro::Span::end))
+}
+
+/// The empty places before and behind what was written. To ask the compiler for them takes longer than to write what goes there.
+pub fn beside(mention: &Mention) -> [Span; 2] {
+    *mention.beside.get_or_init(|| {
+        let blame = mention.blame();
+        [before(blame.first), after(blame.last)]
+    })
 }
 
 /// Only a compiler knows where a token begins and ends; in tests the whole token is used.
@@ -282,8 +290,7 @@ impl<'a> Emission<'a> {
 
     fn standing_at(&self, at: MentionIx, ty: &TokenStream) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let blame = mention.blame();
-        let (open, close) = (before(blame.first), after(blame.last));
+        let [open, close] = beside(mention);
         let ty = argument(ty);
         let mut tokens = quote_spanned!(open=> __gw::Is<#ty);
         tokens.extend(quote_spanned!(close=> >));
@@ -293,8 +300,7 @@ impl<'a> Emission<'a> {
     /// An item of a trait of a node's type, in tokens with the span of the written node.
     fn item_of(&self, at: MentionIx, ty: &TokenStream, item: &TokenStream) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let blame = mention.blame();
-        let (open, close) = (before(blame.first), after(blame.last));
+        let [open, close] = beside(mention);
         let mut tokens = quote_spanned!(open=> <#ty);
         tokens.extend(quote_spanned!(close=> as __gw::#item));
         tokens
@@ -330,11 +336,26 @@ impl<'a> Emission<'a> {
 
     /// `Follows<..>` for an edge that carries the output of its source.
     pub fn follows(&self, source: MentionIx, target: MentionIx) -> TokenStream {
+        let input = self.input_of(target);
+        // Rustc finds the items of `Source` by those of `Node`, which takes it longer.
+        if let Some(function) = self.function(source) {
+            let output = self.item_of(source, &quote!(#function), &quote!(Node > ::Output));
+            let shown = path_argument(function);
+            return quote!(<#shown, #output, #input, _>);
+        }
         let ty = self.whole_source_type(source);
         let shown = self.item_of(source, &ty, &quote!(Source > ::Shown));
         let output = self.item_of(source, &ty, &quote!(Source > ::Output));
-        let input = self.input_of(target);
         quote!(<#shown, #output, #input, _>)
+    }
+
+    /// The path of a node that gives its output as it is, and is not held to be a node.
+    fn function(&self, source: MentionIx) -> Option<&'a Path> {
+        let Mention { node, tokens: MentionTokens::Path(path), .. } = self.flow.mentions.get(source)? else {
+            return None;
+        };
+        let is_path = matches!(self.flow.nodes.get(*node).map(|node| &node.kind), Some(NodeKind::Path(_)));
+        (is_path && !self.is_checked(*node) && !self.collects(*node) && !self.routes_errors(*node)).then_some(path)
     }
 
     fn mention(&self, at: MentionIx, ty: impl Fn(NodeIx) -> TokenStream, by_type: bool) -> TokenStream {
@@ -345,8 +366,7 @@ impl<'a> Emission<'a> {
             _ => ty(mention.node),
         };
         let ty = argument(&ty);
-        let blame = mention.blame();
-        let (open, close) = (before(blame.first), after(blame.last));
+        let [open, close] = beside(mention);
         let mut tokens = quote_spanned!(open=> __gw::of::<#ty);
         tokens.extend(quote_spanned!(close=> >()));
         tokens
@@ -436,6 +456,13 @@ pub fn argument(ty: &TokenStream) -> TokenStream {
     };
     let mut parens = Group::new(Delimiter::Parenthesis, ty.clone());
     parens.set_span(before(span));
+    TokenTree::Group(parens).into()
+}
+
+/// The same of a path.
+pub fn path_argument(path: &Path) -> TokenStream {
+    let mut parens = Group::new(Delimiter::Parenthesis, quote!(#path));
+    parens.set_span(before(first_span(path)));
     TokenTree::Group(parens).into()
 }
 

@@ -1,5 +1,6 @@
 //! The tables of a flow while it is being written.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphweft_graph::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};
@@ -80,7 +81,7 @@ impl Builder {
     }
 
     pub(super) fn mention(&mut self, node: NodeIx, tokens: MentionTokens) -> MentionIx {
-        self.mentions.push(Mention { node, tokens });
+        self.mentions.push(Mention { node, tokens, beside: OnceCell::new() });
         self.mentions.len() - 1
     }
 
