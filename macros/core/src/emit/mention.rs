@@ -262,12 +262,18 @@ impl<'a> Emission<'a> {
     }
 
     fn type_at(&self, at: MentionIx, ty: impl Fn(NodeIx) -> TokenStream) -> TokenStream {
-        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
-        match &mention.tokens {
-            MentionTokens::Path(path) if is_path && !self.is_checked(mention.node) => quote!(#path),
-            _ => self.standing_at(at, &ty(mention.node)),
+        match (self.as_written(at), self.flow.mentions.get(at)) {
+            (Some(path), _) => quote!(#path),
+            (None, Some(mention)) => self.standing_at(at, &ty(mention.node)),
+            (None, None) => TokenStream::new(),
         }
+    }
+
+    /// The path by which a node is written there, if that names its type, which is not held to be a node first.
+    fn as_written(&self, at: MentionIx) -> Option<&'a Path> {
+        let Mention { node, tokens: MentionTokens::Path(path), .. } = self.flow.mentions.get(at)? else { return None };
+        let is_path = matches!(self.flow.nodes.get(*node).map(|node| &node.kind), Some(NodeKind::Path(_)));
+        (is_path && !self.is_checked(*node)).then_some(path)
     }
 
     /// A node as the source of a plain edge, as a type with the span of the written node: see
@@ -349,20 +355,16 @@ impl<'a> Emission<'a> {
         quote!(<#shown, #output, #input, _>)
     }
 
-    /// The path of a node that gives its output as it is, and is not held to be a node.
+    /// The path of a source that gives its output as it is.
     fn function(&self, source: MentionIx) -> Option<&'a Path> {
-        let Mention { node, tokens: MentionTokens::Path(path), .. } = self.flow.mentions.get(source)? else {
-            return None;
-        };
-        let is_path = matches!(self.flow.nodes.get(*node).map(|node| &node.kind), Some(NodeKind::Path(_)));
-        (is_path && !self.is_checked(*node) && !self.collects(*node) && !self.routes_errors(*node)).then_some(path)
+        let node = self.flow.mentions.get(source)?.node;
+        self.as_written(source).filter(|_| !self.collects(node) && !self.routes_errors(node))
     }
 
     fn mention(&self, at: MentionIx, ty: impl Fn(NodeIx) -> TokenStream, by_type: bool) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
-        let ty = match &mention.tokens {
-            MentionTokens::Path(path) if is_path && !by_type && !self.is_checked(mention.node) => quote!(#path),
+        let ty = match self.as_written(at) {
+            Some(path) if !by_type => quote!(#path),
             _ => ty(mention.node),
         };
         let ty = argument(&ty);
