@@ -20,6 +20,7 @@ const OWN_TYPES: u64 = 1000;
 const STATEFUL: u64 = 500;
 const READERS: u64 = 50;
 
+/// A workflow of one node.
 const FIRST: &str = "workflow! {\n    pub first(u64) -> u64 { START => n0; }\n}\n";
 
 /// The goals, in nanoseconds a node.
@@ -69,7 +70,7 @@ pub fn rows(directory: &Path, effort: Effort) -> Vec<Row> {
         let work = format!("compile: `#[node]` with types of one's own that returns {kind}, each of {OWN_TYPES}");
         differences.push(Difference { work, with, without, nodes: OWN_TYPES, at_most: OF_NODE });
     }
-    // What the least of the sizes has in it once: a workflow of one node, beside as many nodes.
+    // Beside the nodes of the least size, whose wiring has the same in it once.
     package("first".to_owned(), functions("#[node]\n", SIZES[0]) + FIRST);
     package("without_state".to_owned(), stateful(STATEFUL, 0));
     package("with_state".to_owned(), stateful(STATEFUL, READERS));
@@ -87,12 +88,7 @@ pub fn rows(directory: &Path, effort: Effort) -> Vec<Row> {
         .into_iter()
         .map(|Difference { work, with, without, nodes, at_most }| {
             let each = (least(&with) - least(&without)) / nodes as f64;
-            let figures = vec![
-                Figure::single("user time, each", Role::Ours, each),
-                Figure::single("all, with it", Role::Also, least(&with)),
-                Figure::single("all, without it", Role::Also, least(&without)),
-            ];
-            Row::single(work, Unit::Time, figures).at_most(at_most)
+            difference(work, "user time, each", each, [least(&with), least(&without)]).at_most(at_most)
         })
         .collect();
     let without = format!("nodes_{}", SIZES[0]);
@@ -101,15 +97,20 @@ pub fn rows(directory: &Path, effort: Effort) -> Vec<Row> {
         format!("compile: the state of {STATEFUL} nodes that {READERS} of them read, over the same without state");
     for (work, with, without) in [(first, "first", without.as_str()), (stateful, "with_state", "without_state")] {
         let [with, without] = [with, without].map(least);
-        let figures = vec![
-            Figure::single("user time", Role::Ours, with - without),
-            Figure::single("all, with it", Role::Also, with),
-            Figure::single("all, without it", Role::Also, without),
-        ];
-        rows.push(Row::single(work, Unit::Time, figures));
+        rows.push(difference(work, "user time", with - without, [with, without]));
     }
     rows.push(analysis(directory));
     rows
+}
+
+/// The line of what is between two packages, and the whole times of both.
+fn difference(work: String, what: &str, took: f64, [with, without]: [f64; 2]) -> Row {
+    let figures = vec![
+        Figure::single(what, Role::Ours, took),
+        Figure::single("all, with it", Role::Also, with),
+        Figure::single("all, without it", Role::Also, without),
+    ];
+    Row::single(work, Unit::Time, figures)
 }
 
 /// The graphs of `graph/examples/time.rs`, in the profile in which cargo builds macros. The first is the graph that is wired

@@ -56,7 +56,7 @@ impl From<&TokenTree> for Blame {
 
 impl From<&Path> for Blame {
     fn from(path: &Path) -> Self {
-        // Its own tokens are not made to be looked at: this is asked for each node of a graph, several times.
+        // By its parts, since this is asked several times for each node of a graph. Generic arguments have no last token at hand.
         let first = path.leading_colon.map(|colons| colons.spans[0]);
         let first = first.or_else(|| path.segments.first().map(|segment| segment.ident.span()));
         let last = path.segments.last().filter(|last| last.arguments.is_none()).map(|last| last.ident.span());

@@ -410,26 +410,20 @@ impl Name {
     }
 }
 
-/// "A workflow can make this node, of which it names the type." As `ctx.call` does: what `#[node]` and `workflow!` make can.
+/// "A workflow can make this node, of which it names the type alone." `#[node]` and `workflow!` write the `Default` that this takes,
+/// as `ctx.call` does.
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` is named by its type, and there is no `Default` by which to make it",
     label = "derive `Default` for `{Self}`, or make the node in a `let`: `let name: {Self} = ..;`"
 )]
-pub trait MadeByType {
-    /// The node.
-    fn made() -> Self;
-}
+pub trait MadeByType: Default {}
 
 #[diagnostic::do_not_recommend]
-impl<N: Default> MadeByType for N {
-    fn made() -> N {
-        N::default()
-    }
-}
+impl<N: Default> MadeByType for N {}
 
 /// An entry for a node that the workflow names as it is: by its type alone, since rustc takes longer for a value.
 pub fn node<N: Node + MadeByType>(name: &'static str, joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Entry {
-    entry(Name::Own(name), N::made(), joins, exit, None, Explain::default())
+    entry(Name::Own(name), N::default(), joins, exit, None, Explain::default())
 }
 
 /// The entries of a table, each made by a function of its own.
@@ -448,7 +442,7 @@ pub fn collector<N: Collector + MadeByType>(
     joins: JoinTable,
     exit: Exit<N::Collected, N::Error>,
 ) -> Entry {
-    collecting_entry(Name::Own(name), N::made(), joins, exit, None, Explain::default())
+    collecting_entry(Name::Own(name), N::default(), joins, exit, None, Explain::default())
 }
 
 /// An entry for a node; for a nested workflow, with the graph inside.

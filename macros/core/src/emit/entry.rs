@@ -7,9 +7,7 @@ use syn::spanned::Spanned as _;
 use syn::{Expr, Path, parse_quote};
 
 use super::flow::{OutputType, definition};
-use super::mention::{
-    Emission, argument, before, first_span, glue, is_written_by_hand, last_span, literal, out, path_argument,
-};
+use super::mention::{Emission, argument, before, first_span, glue, is_written_by_hand, last_span, literal, out};
 use super::options::{may_retry, override_options};
 use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
@@ -54,7 +52,7 @@ impl Emission<'_> {
                         { #alias #make(__gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None, #explain) }
                     };
                 }
-                let ty = if self.is_checked(node) { argument(&self.node_type(node)) } else { path_argument(path) };
+                let ty = argument(&self.node_type(node));
                 if let Some((edge, arrow)) = self.only_edge(node) {
                     return quote_spanned!(arrow=> __gw::step::<#ty>(#name, #edge));
                 }

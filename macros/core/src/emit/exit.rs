@@ -197,24 +197,19 @@ impl Emission<'_> {
             }
             _ => quote!(#value),
         };
+        let missing = quote_spanned! {span=>
+            #[allow(unreachable_patterns, reason = "a missing label is reported once")]
+            _ => __gw::unrouted(),
+        };
         match routing {
             Routing::Default { .. } => quote!(#(#arms)*),
             Routing::Literals { .. } => {
                 let known = known_alias(node, span);
-                let missing = (!self.has_every_literal(node)).then(|| {
-                    quote_spanned! {span=>
-                        #[allow(unreachable_patterns, reason = "a missing label is reported once")]
-                        _ => __gw::unrouted(),
-                    }
-                });
+                let missing = (!self.has_every_literal(node)).then_some(missing);
                 quote_spanned!(span=> match __gw::view::<_, #known>(&#value) { #(#arms)* #missing })
             }
             _ => quote_spanned! {span=>
-                match #subject {
-                    #(#arms)*
-                    #[allow(unreachable_patterns, reason = "a missing label is reported once")]
-                    _ => __gw::unrouted(),
-                }
+                match #subject { #(#arms)* #missing }
             },
         }
     }

@@ -108,7 +108,7 @@ impl Emission<'_> {
         let known = known_alias(node, span);
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
-            // The arms of the route itself are as many, and none is missing.
+            // None is missing, and whether each is a label at all is checked beside this.
             Routing::Literals { .. } if self.has_every_literal(node) => TokenStream::new(),
             Routing::Literals { .. } => quote_spanned! {span=>
                 #[allow(dead_code, reason = "a check")]
@@ -265,10 +265,9 @@ impl Emission<'_> {
         quote_spanned!(span=> const #known: ::core::primitive::bool = #(#checks &)* true;)
     }
 
-    /// Whether the labels of a node, which are literals, are plainly all that there can be: `true` and `false`, or any and `_`.
+    /// Whether literals as labels plainly leave nothing out: `true` and `false` are both there, or `_` is.
     pub fn has_every_literal(&self, node: NodeIx) -> bool {
-        let is_bool = |label: &Label, value: &str| matches!(label, Label::Literal { pattern, text, .. } if text == value && kind_of(pattern.clone()) == LiteralKind::Bool);
-        let has = |value| self.labels(node).any(|label| is_bool(label, value));
+        let has = |value| self.labels(node).any(|label| matches!(label, Label::Literal { text, .. } if text == value));
         self.labels(node).any(|label| matches!(label, Label::Default(_))) || has("true") && has("false")
     }
 

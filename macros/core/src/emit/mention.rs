@@ -52,8 +52,8 @@ pub fn after(span: Span) -> Span {
     glue(edge_of(span, proc_macro::Span::end))
 }
 
-/// The empty places before and behind what was written. To ask the compiler for them takes longer than to write what goes there.
-pub fn beside(mention: &Mention) -> [Span; 2] {
+/// The empty places before and behind what was written. They are kept: each is a question to the compiler, and asked often.
+pub fn places_beside(mention: &Mention) -> [Span; 2] {
     *mention.beside.get_or_init(|| {
         let blame = mention.blame();
         [before(blame.first), after(blame.last)]
@@ -296,7 +296,7 @@ impl<'a> Emission<'a> {
 
     fn standing_at(&self, at: MentionIx, ty: &TokenStream) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let [open, close] = beside(mention);
+        let [open, close] = places_beside(mention);
         let ty = argument(ty);
         let mut tokens = quote_spanned!(open=> __gw::Is<#ty);
         tokens.extend(quote_spanned!(close=> >));
@@ -306,7 +306,7 @@ impl<'a> Emission<'a> {
     /// An item of a trait of a node's type, in tokens with the span of the written node.
     fn item_of(&self, at: MentionIx, ty: &TokenStream, item: &TokenStream) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let [open, close] = beside(mention);
+        let [open, close] = places_beside(mention);
         let mut tokens = quote_spanned!(open=> <#ty);
         tokens.extend(quote_spanned!(close=> as __gw::#item));
         tokens
@@ -344,9 +344,9 @@ impl<'a> Emission<'a> {
     pub fn follows(&self, source: MentionIx, target: MentionIx) -> TokenStream {
         let input = self.input_of(target);
         // Rustc finds the items of `Source` by those of `Node`, which takes it longer.
-        if let Some(function) = self.function(source) {
-            let output = self.item_of(source, &quote!(#function), &quote!(Node > ::Output));
-            let shown = path_argument(function);
+        if let Some(path) = self.unwrapped_source(source) {
+            let ty = quote!(#path);
+            let (shown, output) = (argument(&ty), self.item_of(source, &ty, &quote!(Node > ::Output)));
             return quote!(<#shown, #output, #input, _>);
         }
         let ty = self.whole_source_type(source);
@@ -355,8 +355,8 @@ impl<'a> Emission<'a> {
         quote!(<#shown, #output, #input, _>)
     }
 
-    /// The path of a source that gives its output as it is.
-    fn function(&self, source: MentionIx) -> Option<&'a Path> {
+    /// The path of a source whose type is neither `Collected` nor `Whole`.
+    fn unwrapped_source(&self, source: MentionIx) -> Option<&'a Path> {
         let node = self.flow.mentions.get(source)?.node;
         self.as_written(source).filter(|_| !self.collects(node) && !self.routes_errors(node))
     }
@@ -368,7 +368,7 @@ impl<'a> Emission<'a> {
             _ => ty(mention.node),
         };
         let ty = argument(&ty);
-        let [open, close] = beside(mention);
+        let [open, close] = places_beside(mention);
         let mut tokens = quote_spanned!(open=> __gw::of::<#ty);
         tokens.extend(quote_spanned!(close=> >()));
         tokens
@@ -458,13 +458,6 @@ pub fn argument(ty: &TokenStream) -> TokenStream {
     };
     let mut parens = Group::new(Delimiter::Parenthesis, ty.clone());
     parens.set_span(before(span));
-    TokenTree::Group(parens).into()
-}
-
-/// The same of a path.
-pub fn path_argument(path: &Path) -> TokenStream {
-    let mut parens = Group::new(Delimiter::Parenthesis, quote!(#path));
-    parens.set_span(before(first_span(path)));
     TokenTree::Group(parens).into()
 }
 

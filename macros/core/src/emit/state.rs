@@ -11,7 +11,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
 use syn::spanned::Spanned as _;
 
-use super::mention::{Emission, argument, beside, glue, is_inferred, is_item, is_made_of_item};
+use super::mention::{Emission, argument, glue, is_inferred, is_item, is_made_of_item, places_beside};
 use super::shape::label_text;
 use crate::ir::{Let, LetValue, NodeKind, Workflow};
 
@@ -355,7 +355,7 @@ impl Emission<'_> {
                 continue;
             }
             let place = Literal::usize_unsuffixed(first + mention.node);
-            let [open, close] = beside(mention);
+            let [open, close] = places_beside(mention);
             let mut place = match form {
                 Form::Items => [quote_spanned!(open=> __refuse_at), quote_spanned!(close=> (#place))],
                 Form::InPlace => {
