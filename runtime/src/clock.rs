@@ -1,9 +1,9 @@
 //! The clock of an engine's runs.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
-use uuid::{NoContext, Timestamp, Uuid};
+use crate::run_id::new_run_id;
 
 /// The only source of time of an engine: for records, timers and claims.
 #[derive(Clone, Default)]
@@ -21,16 +21,9 @@ impl Clock {
         }
     }
 
-    /// A new id: a UUID of version 7, so ids sort by time.
+    /// An id for a run that is made now.
     pub(crate) fn new_run_id(&self) -> String {
-        let id = match &self.0 {
-            None => Uuid::now_v7(),
-            Some(now) => {
-                let since = now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos()))
-            }
-        };
-        id.to_string()
+        new_run_id(self.now())
     }
 
     /// How long it is until then; zero if that time has passed.

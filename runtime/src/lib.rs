@@ -44,6 +44,7 @@ mod requests;
 mod resource;
 mod route;
 mod run_error;
+mod run_id;
 mod schema;
 pub mod scope;
 mod shared;

@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 
 /// The modules of the crate, the lowest floor first.
 const FLOORS: &[&[&str]] = &[
-    &["field", "guide"],
+    &["field", "guide", "run_id"],
     &[
         "block_on",
         "clock",

@@ -1,8 +1,8 @@
 //! The runs that are driven in this process, by their ids.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::HashMap;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 use tokio::runtime::Handle;

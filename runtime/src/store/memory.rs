@@ -3,12 +3,13 @@
 mod commits;
 mod logs;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use foldhash::HashMap;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
@@ -41,7 +42,8 @@ use super::{
 pub struct MemoryStore(Arc<Mutex<Runs>>, MemoryLogs);
 
 struct Runs {
-    runs: BTreeMap<RunKey, Run>,
+    /// Boxed: in the map, others move to make room.
+    runs: BTreeMap<RunKey, Box<Run>>,
     by_id: HashMap<String, RunKey>,
     /// The order in which batches were added.
     commits: Commits,
@@ -72,10 +74,10 @@ impl Default for Runs {
     fn default() -> Self {
         Runs {
             runs: BTreeMap::new(),
-            by_id: HashMap::new(),
+            by_id: HashMap::default(),
             commits: Commits::default(),
-            graphs: HashMap::new(),
-            owners: HashMap::new(),
+            graphs: HashMap::default(),
+            owners: HashMap::default(),
             last_owner: 0,
             last_run: 0,
             ready: BTreeSet::new(),
@@ -85,8 +87,8 @@ impl Default for Runs {
             last_end: 0,
             max_resident_finished: 1000,
             questions: BTreeMap::new(),
-            deleted: HashMap::new(),
-            tasks: HashMap::new(),
+            deleted: HashMap::default(),
+            tasks: HashMap::default(),
         }
     }
 }
@@ -220,7 +222,8 @@ impl Runs {
         self.deleted.remove(&new.id);
         self.last_run += 1;
         let key = RunKey(self.last_run);
-        let mut run = Run { header: new.header(key), journal: Vec::new(), open: BTreeMap::new(), end: None };
+        let run = Run { header: new.header(key), journal: Vec::new(), open: BTreeMap::new(), end: None };
+        let mut run = Box::new(run);
         run.add(&mut self.commits, 0, new.time, new.records.into());
         let created = run.header.clone();
         self.ready.extend(run.ready().map(|at| (at, key)));
@@ -305,7 +308,7 @@ impl Runs {
     }
 
     /// Removes a run, with everything that leads to it.
-    fn remove(&mut self, key: RunKey) -> Option<Run> {
+    fn remove(&mut self, key: RunKey) -> Option<Box<Run>> {
         self.change_questions(key, QuestionChange { is_all: true, ..QuestionChange::default() });
         let run = self.runs.remove(&key)?;
         self.by_id.remove(&run.header.id);
