@@ -166,6 +166,10 @@ impl<V> Tasks<V> {
                 TaskId { slot, serial: entry.0 }
             }
             None => {
+                // Many runs have one at a time.
+                if self.slots.is_empty() {
+                    self.slots.reserve_exact(1);
+                }
                 let slot = self.slots.len() as u32;
                 self.slots.push((0, Some(task)));
                 TaskId { slot, serial: 0 }

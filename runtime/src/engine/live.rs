@@ -164,7 +164,8 @@ impl Driven {
             Drive::Resumed(prepared) => prepared.run().await,
         };
         let ending = match ending {
-            Ending::StartsOver(next) => guard.engine.begin_next(&live.journal, &definition, *next).await,
+            // Boxed: it is larger than the others, and rare.
+            Ending::StartsOver(next) => Box::pin(guard.engine.begin_next(&live.journal, &definition, *next)).await,
             ending => ending,
         };
         guard.over(&live, ending);

@@ -74,7 +74,7 @@ impl Engine {
             records: vec![Record { path: definition.name.clone(), kind: first }],
         };
         let undriven = Undriven::by(self);
-        let over = journal.start_over(new).await;
+        let over = journal.start_over(Box::new(new)).await;
         let (header, records) = match over {
             Ok(Over::Begun(header, records)) => (header, records),
             Ok(Over::Failed(failure)) => {

@@ -236,7 +236,7 @@ async fn append(
                 let (opened, closed) = journal.inner().questions.counts();
                 meter::questions_changed(opened, closed);
                 if let Some(over) = over {
-                    journal.inner().over = Some(*over);
+                    journal.inner().over = Some(over);
                 }
                 return journal.done(&batch, &derived, ticket);
             }
@@ -248,7 +248,7 @@ async fn append(
             Ok(Committed::Refused(why)) => {
                 if let Some(succession) = succession.take() {
                     let over = succession.fail(&mut batch, &why);
-                    journal.inner().over = Some(over);
+                    journal.inner().over = Some(Box::new(over));
                 }
             }
             Ok(Committed::Conflict) => {
@@ -273,7 +273,7 @@ async fn append(
                     && let Some(succession) = succession.take()
                 {
                     let over = succession.cancel(&mut batch);
-                    journal.inner().over = Some(over);
+                    journal.inner().over = Some(Box::new(over));
                 }
                 let (length, halted) = {
                     let inner = journal.inner();

@@ -53,9 +53,9 @@ pub(super) struct Inner {
     /// The open questions as the store has them.
     pub(super) questions: QuestionIndex,
     /// The run that begins with the last of the pending records, which says that this one has started over.
-    pub(super) next: Option<NewRun>,
+    pub(super) next: Option<Box<NewRun>>,
     /// How this run ended, if it was to start over.
-    pub(super) over: Option<Over>,
+    pub(super) over: Option<Box<Over>>,
     /// The transaction in which the pending records are to be appended.
     pub(super) transaction: Option<OpenTransaction>,
     /// Whether nothing is appended before that of a transaction which is under way.
@@ -77,9 +77,14 @@ impl Pending {
     }
 
     fn push(&mut self, record: Record) {
-        // Records are large, and a batch of more than a few is one of many: its vector is not to grow step by step.
-        if self.plain.len() == self.plain.capacity() && self.plain.len() >= FEW {
-            self.plain.reserve(MANY);
+        // Records are large. A batch may be one of many that stay in memory, and one of more than a few has many: its
+        // vector is not to grow step by step.
+        if self.plain.len() == self.plain.capacity() {
+            match self.plain.len() {
+                0 => self.plain.reserve_exact(1),
+                FEW.. => self.plain.reserve(MANY),
+                _ => {}
+            }
         }
         self.plain.push(record);
     }

@@ -22,27 +22,27 @@ impl Journal {
     ///
     /// # Errors
     /// If the run leaves this process before its end is recorded.
-    pub(crate) async fn start_over(self: &Arc<Self>, mut next: NewRun) -> Result<Over, Halt> {
+    pub(crate) async fn start_over(self: &Arc<Self>, mut next: Box<NewRun>) -> Result<Over, Halt> {
         while let Err(again) = self.push_end(next) {
-            next = *again;
+            next = again;
             self.flush().await?;
         }
         self.flush().await?;
-        self.inner().over.clone().ok_or(Halt::Fenced)
+        self.inner().over.as_deref().cloned().ok_or(Halt::Fenced)
     }
 
     /// Adds the records with which the run ends. Returns the next run if what a step has written in a transaction is to be
     /// committed before, since that is not of the commit that begins the next run.
-    fn push_end(&self, next: NewRun) -> Result<(), Box<NewRun>> {
+    fn push_end(&self, next: Box<NewRun>) -> Result<(), Box<NewRun>> {
         let record = |kind| Record { path: self.workflow.clone(), kind };
         let mut inner = self.inner();
         if inner.transaction.is_some() {
-            return Err(Box::new(next));
+            return Err(next);
         }
         if inner.cancelled {
             self.push_to(&mut inner, record(EventKind::RunCancelling));
             self.push_to(&mut inner, record(EventKind::RunCancelled));
-            inner.over = Some(Over::Cancelled);
+            inner.over = Some(Box::new(Over::Cancelled));
         } else {
             self.push_to(&mut inner, record(EventKind::RunStartedOver { next: next.id.clone() }));
             inner.next = Some(next);
@@ -52,7 +52,7 @@ impl Journal {
 
     /// The run that has begun with the end of this one.
     pub(crate) fn next(&self) -> Option<String> {
-        match &self.inner().over {
+        match self.inner().over.as_deref() {
             Some(Over::Begun(header, _)) => Some(header.id.clone()),
             _ => None,
         }

@@ -31,7 +31,8 @@ pub(crate) struct Step {
     pub(crate) output: Option<Box<Value>>,
 }
 
-/// How many steps a batch reserves room for at once.
+/// How many steps a batch reserves room for at first, and then at once: many batches have one or two, and stay in memory.
+const FEW: usize = 4;
 const MANY: usize = 64;
 
 impl Steps {
@@ -47,7 +48,7 @@ impl Steps {
     /// Adds a step behind so many other records. `begins`: whether it is the first one from `origin`.
     pub(super) fn push(&mut self, behind: usize, step: Step, begins: bool, origin: &Place) {
         if self.steps.len() == self.steps.capacity() {
-            self.steps.reserve(MANY);
+            self.steps.reserve_exact(if self.steps.is_empty() { FEW } else { self.steps.len().max(MANY) });
         }
         if begins || self.origins.is_empty() {
             self.origins.push(origin.clone());

@@ -25,7 +25,7 @@ pub(crate) enum Over {
 /// The last record of a batch says that the run has started over, and this run begins with it.
 pub(super) struct Succession {
     /// The next run, without the signals that go over to it.
-    next: NewRun,
+    next: Box<NewRun>,
 }
 
 /// The result of a commit.
@@ -62,16 +62,19 @@ pub(super) async fn commit(
     store: &dyn Store,
     transaction: Option<&OpenTransaction>,
     batch: Append,
-    next: Option<NewRun>,
+    next: Option<Box<NewRun>>,
 ) -> Result<Committed, StoreError> {
-    let Some(next) = next else {
-        return match transaction {
-            Some(open) => open.append(batch).await.map(Committed::from),
-            None => store.append(batch).await.map(Committed::from),
-        };
-    };
+    match (next, transaction) {
+        // Boxed: it is larger than the others, and rare.
+        (Some(next), _) => Box::pin(start_over(store, batch, next)).await,
+        (None, Some(open)) => open.append(batch).await.map(Committed::from),
+        (None, None) => store.append(batch).await.map(Committed::from),
+    }
+}
+
+async fn start_over(store: &dyn Store, batch: Append, next: Box<NewRun>) -> Result<Committed, StoreError> {
     let (id, records) = (next.id.clone(), next.records.clone());
-    Ok(match store.start_over(batch, next).await? {
+    Ok(match store.start_over(batch, *next).await? {
         StartedOver::Done(header) => Committed::Done(Some(Box::new(Over::Begun(header, records)))),
         StartedOver::Conflict => Committed::Conflict,
         StartedOver::Refused { message } => Committed::Refused(message),
@@ -87,13 +90,14 @@ pub(super) async fn commit(
 }
 
 impl Succession {
-    pub(super) fn of(next: NewRun) -> Self {
+    pub(super) fn of(next: Box<NewRun>) -> Self {
         Succession { next }
     }
 
     /// The next run, with all signals that no node has taken when this batch is appended, and the ids of those before.
-    pub(super) fn next_run(&self, desk: &Desk, batch: &Append) -> NewRun {
-        let mut next = NewRun { time: batch.time, ..self.next.clone() };
+    pub(super) fn next_run(&self, desk: &Desk, batch: &Append) -> Box<NewRun> {
+        let mut next = self.next.clone();
+        next.time = batch.time;
         let signals = desk.signals_of_next(batch.records.plain(), batch.at);
         next.records.extend(signals.into_iter().map(|kind| Record { path: next.workflow.clone(), kind }));
         next

@@ -160,6 +160,10 @@ impl<V> RunState<V> {
 /// The slot for a scope that opens.
 pub(super) fn free_scope<V>(scopes: &mut Vec<Option<Scope<V>>>, free: &mut Vec<usize>) -> usize {
     free.pop().unwrap_or_else(|| {
+        // Most runs have one.
+        if scopes.is_empty() {
+            scopes.reserve_exact(1);
+        }
         scopes.push(None);
         scopes.len() - 1
     })

@@ -368,7 +368,9 @@ async fn the_end_of_a_run_that_starts_over_is_recorded_with_the_next_run() {
     // On its way in the same batch.
     journal.push("flow".to_owned(), signal("1").kind);
 
-    let Ok(Over::Begun(next, records)) = journal.start_over(next_run(owner)).await else { panic!("it has begun") };
+    let Ok(Over::Begun(next, records)) = journal.start_over(Box::new(next_run(owner))).await else {
+        panic!("it has begun")
+    };
 
     assert_eq!((next.id.as_str(), gone_over(&records)), ("x~1", vec![signal("1").kind]));
     assert_eq!(kinds(&store, "x").await, ["message", "message", "signal_received", "run_started_over"]);
@@ -390,7 +392,9 @@ async fn a_signal_of_another_process_that_comes_first_is_carried_too() {
     add_from_elsewhere(&store, signal("2")).await;
     add_from_elsewhere(&store, signal("3")).await;
 
-    let Ok(Over::Begun(_, records)) = journal.start_over(next_run(owner)).await else { panic!("it has begun") };
+    let Ok(Over::Begun(_, records)) = journal.start_over(Box::new(next_run(owner))).await else {
+        panic!("it has begun")
+    };
 
     assert_eq!(gone_over(&records), [signal("2").kind, signal("3").kind, signal("1").kind]);
 }
@@ -406,7 +410,7 @@ async fn a_run_that_another_process_cancels_first_does_not_start_over() {
             journal.catch_up().await;
         }
 
-        assert!(matches!(journal.start_over(next_run(owner)).await, Ok(Over::Cancelled)));
+        assert!(matches!(journal.start_over(Box::new(next_run(owner))).await, Ok(Over::Cancelled)));
 
         let expected = ["message", "cancel_requested", "message", "run_cancelling", "run_cancelled"];
         assert_eq!(kinds(&store, "x").await, expected);
@@ -424,7 +428,7 @@ async fn a_run_whose_next_id_is_taken_fails() {
     store.create(NewRun { previous: None, ..next_run(owner) }).await.expect("it is created");
     add_from_elsewhere(&store, signal("1")).await;
 
-    let Ok(Over::Failed(failure)) = journal.start_over(next_run(owner)).await else { panic!("it fails") };
+    let Ok(Over::Failed(failure)) = journal.start_over(Box::new(next_run(owner))).await else { panic!("it fails") };
 
     assert!(failure.to_string().contains("`x~1`"), "{failure}");
     assert_eq!(kinds(&store, "x").await, ["message", "signal_received", "run_failed"]);
@@ -438,7 +442,7 @@ async fn a_run_that_was_taken_over_does_not_start_over_here() {
     let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
     add_from_elsewhere(&store, record(EventKind::RunResumed { owner: owner.get() + 1 })).await;
 
-    assert!(matches!(journal.start_over(next_run(owner)).await, Err(Halt::Fenced)));
+    assert!(matches!(journal.start_over(Box::new(next_run(owner))).await, Err(Halt::Fenced)));
 
     assert_eq!(kinds(&store, "x").await, ["message", "run_resumed"]);
     assert_eq!(store.header("x~1").await, Ok(None));
