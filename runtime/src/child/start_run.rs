@@ -327,7 +327,11 @@ impl<W: Workflow> Request<'_, W> {
         if let Some(run) = came.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(run);
         }
-        match engine.get_run(&id).await {
+        let get = {
+            let id = id.clone();
+            async move { engine.get_run(&id).await }
+        };
+        match context.0.requests().follow(&context.path(), get).await? {
             Ok(Some(run)) => Ok(run.of_output()),
             Ok(None) => Err(StartRunError::Deleted { run: id }),
             Err(error) => {

@@ -176,19 +176,7 @@ impl Held {
     pub(crate) fn spawn(&mut self, work: BoxFuture<'static, ()>) {
         let task = RequestTask::new(work);
         self.task = Some(task.clone());
-        let requests = self.asker.requests();
-        let is_polled = {
-            let mut inner = requests.inner();
-            if inner.is_over {
-                drop(inner);
-                return task.abort();
-            }
-            inner.tasks.push(task);
-            inner.is_polled
-        };
-        if !is_polled {
-            requests.waker.look_again();
-        }
+        self.asker.requests().add_task(task);
     }
 
     /// Resolves to `None` if the attempt ends before this is done.

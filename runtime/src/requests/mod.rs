@@ -11,6 +11,8 @@
 //! 4. When a body has returned `Pending` and has seen all recorded results, the withdrawn requests that it holds are
 //!    reopened, and the questions that it holds and had asked with another text or type are asked again. Open requests
 //!    that it has not held are withdrawn once nothing but requests can wake the body.
+//! 5. Where the result of a request is read from the store by what is recorded of it, as the state of a user up to a position is,
+//!    no other becomes ready until the body has seen it (`following.rs`).
 //!
 //! A request that is dropped and made again in one poll counts as never dropped. A body that runs again repeats its
 //! drops. Until it has seen all recorded results, a drop that is recorded already is not recorded again: the next
@@ -22,6 +24,7 @@
 
 mod body_waker;
 mod elsewhere;
+mod following;
 mod guards;
 mod held;
 mod push;
@@ -113,6 +116,10 @@ struct Inner {
     steps: usize,
     /// Work elsewhere that the body waits for.
     elsewhere: usize,
+    /// Reads behind results that the body has taken.
+    following: usize,
+    /// Whether one has ended since the body was polled.
+    has_followed: bool,
     /// How many pushes have to be recorded soon, and how many of those are recorded.
     flushes: u64,
     flushed: u64,
@@ -274,6 +281,22 @@ impl Requests {
         *number
     }
 
+    /// Has work done beside the body. If that has ended, it is dropped.
+    fn add_task(&self, task: RequestTask) {
+        let is_polled = {
+            let mut inner = self.inner();
+            if inner.is_over {
+                drop(inner);
+                return task.abort();
+            }
+            inner.tasks.push(task);
+            inner.is_polled
+        };
+        if !is_polled {
+            self.waker.look_again();
+        }
+    }
+
     pub(crate) fn take_tasks(&self) -> Vec<RequestTask> {
         std::mem::take(&mut self.inner().tasks)
     }
@@ -319,10 +342,19 @@ impl Requests {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Makes the next result ready. Returns whether there was one.
+    /// Makes the next result ready, or lets the body see what was read behind the last one. Returns whether the body is to
+    /// be polled.
     pub(crate) fn settle(&self) -> bool {
         let mut inner = self.inner();
         self.take_delivered(&mut inner);
+        if inner.following > 0 {
+            return false;
+        }
+        if std::mem::take(&mut inner.has_followed) {
+            drop(inner);
+            self.waker.wake_body();
+            return true;
+        }
         while let Some((number, path)) = inner.results.pop_first() {
             let ready = |held: &mut HeldState| {
                 // The request may have been dropped meanwhile, and be held again.
@@ -400,7 +432,8 @@ impl Requests {
         let mut inner = self.inner();
         self.take_delivered(&mut inner);
         let is_pushing = inner.counts.unrecorded > 0 || inner.flushes > inner.flushed;
-        !inner.results.is_empty() || is_pushing || !inner.tasks.is_empty()
+        let is_following = inner.following > 0 || inner.has_followed;
+        !inner.results.is_empty() || is_pushing || is_following || !inner.tasks.is_empty()
     }
 
     /// Forgets the results that were taken below a step that is attempted again: they are asked for again.

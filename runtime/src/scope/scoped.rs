@@ -212,7 +212,13 @@ async fn of_node<S: Scope>(context: &Context, key: Option<String>) -> Result<Sco
     let now = now.lock().unwrap_or_else(PoisonError::into_inner).take();
     let fold = match now.filter(|fold| fold.end == until) {
         Some(fold) => fold,
-        None => log.read(until).await?.read_to(until),
+        None => {
+            let read = {
+                let log = log.clone();
+                async move { log.read(until).await }
+            };
+            context.0.requests().follow(&step.name(""), read).await??.read_to(until)
+        }
     };
     Ok(ScopedState { log, fold, max: engine.max_value_size(), entry, reader: Reader::Node(step), scope: PhantomData })
 }

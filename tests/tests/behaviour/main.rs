@@ -19,6 +19,7 @@ mod collecting;
 mod conversions;
 mod damaged_files;
 mod deciding;
+mod deciding_behind_reads;
 mod deleting;
 mod dyn_nodes;
 mod each_of;
