@@ -103,6 +103,11 @@ impl<V> Run<V> {
         self.state.is_leaf(&self.program, task).unwrap_or(false)
     }
 
+    /// Whether an attempt at it may run at most once.
+    pub(crate) fn is_once_only(&self, task: TaskId) -> bool {
+        self.state.node(&self.program, task).is_ok_and(|spec| spec.options.at_most_once)
+    }
+
     /// The node that the graph of a task is inside of, and how many attempts that has begun.
     pub(crate) fn parent_of(&self, task: TaskId) -> Option<(TaskId, u32)> {
         let scope = self.state.scope(self.state.tasks.get(task)?.scope).ok()?;

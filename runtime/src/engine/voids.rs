@@ -42,7 +42,17 @@ struct Node {
     attempts: u32,
     /// Whether the last of them has failed, and another was to follow.
     backs_off: bool,
+    is_once_only: bool,
     end: End,
+    /// Whether it failed since an attempt was interrupted.
+    was_interrupted: bool,
+}
+
+impl Node {
+    fn is_cut_short(&self) -> bool {
+        let is_in_the_middle = self.end == End::Stopped && self.attempts > 0 && !self.backs_off;
+        self.is_once_only && (is_in_the_middle || self.was_interrupted)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,14 +193,19 @@ impl Past {
             parent,
             attempts: 0,
             backs_off: false,
+            is_once_only: run.is_once_only(task),
             end: End::None,
+            was_interrupted: false,
         });
         match &stored.record.kind {
             EventKind::NodeStarted { .. } => (node.attempts, node.backs_off) = (node.attempts + 1, false),
             EventKind::NodeFailed { then: AfterFailure::RetryAt { .. }, .. } => node.backs_off = true,
             EventKind::NodeCompleted { .. } | EventKind::NodeCollecting { .. } => node.end = End::Completed,
             EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } => node.end = End::Completed,
-            EventKind::NodeFailed { then: AfterFailure::Fails, .. } => node.end = End::Failed,
+            EventKind::NodeFailed { then: AfterFailure::Fails, cause, .. } => {
+                node.end = End::Failed;
+                node.was_interrupted = cause.fault.as_ref().is_some_and(Fault::is_cut_short);
+            }
             EventKind::NodeCancelled if stopping == Some(StopReason::OutputUnneeded) => node.end = End::Unneeded,
             EventKind::NodeCancelled | EventKind::RunStartingOver { .. } => node.end = End::Stopped,
             _ => {}
@@ -210,13 +225,14 @@ impl Past {
     }
 
     /// The records that led to the end of the run. A leaf that failed, or was stopped, has all its attempts again and
-    /// waits for its turn like any other; the records of its requests stay.
+    /// waits for its turn like any other; the records of its requests stay. An attempt that may run at most once, and was
+    /// stopped in the middle, counts as interrupted: it may have had its effect.
     fn led_to_the_end(&self) -> BTreeSet<u64> {
         let mut voids = BTreeSet::new();
         let mut again = BTreeSet::new();
         for (task, node) in &self.nodes {
             let counts = matches!(node.end, End::Failed | End::Stopped) && self.leads_to_the_end(node.parent);
-            if counts && node.is_leaf {
+            if counts && node.is_leaf && !node.is_cut_short() {
                 again.insert(*task);
             }
         }

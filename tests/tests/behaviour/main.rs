@@ -58,6 +58,7 @@ mod restoring;
 mod results_and_options;
 mod resuming;
 mod retried_from;
+mod retried_once_only;
 mod retries;
 mod retry_delays;
 mod routing;
