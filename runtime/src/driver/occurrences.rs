@@ -34,6 +34,8 @@ impl Driver {
         if std::mem::take(&mut self.clock_first)
             && let Poll::Ready(timer) = self.poll_timers(waker)
         {
+            // Others may be due as well.
+            self.clock_first = true;
             return Poll::Ready(timer);
         }
         if let Poll::Ready(ended) = self.poll_alone(waker) {

@@ -151,6 +151,8 @@ impl Driver {
         limit: Option<TimeLimit>,
         (snapshot, history): (Option<Arc<RunSnapshot>>, Vec<Stored>),
     ) -> Result<(), Halt> {
+        // What was due while no process had the run comes before what its nodes make of an answer that came after that.
+        self.clock_first = snapshot.is_some() || !history.is_empty();
         if let Some(snapshot) = snapshot {
             let resumed = caught(|| {
                 // The state has what START has emitted.
@@ -224,7 +226,8 @@ impl Driver {
                     return Ending::Halted(Halt::Parked);
                 }
                 if is_stopped {
-                    return Ending::Halted(Halt::ShutDown);
+                    let journal = Arc::clone(journal);
+                    return Ending::Halted(self.record_what_has_ended(&journal).await);
                 }
                 if self.shared.pulse.is_still_since(self.still_at) && journal.desk.waits_for_others() {
                     self.says_that_it_waits = true;
@@ -288,6 +291,17 @@ impl Driver {
     pub(super) fn may_lag(&self) -> bool {
         let is_simple = self.is_whole && self.still_at.is_none() && !self.leaves && self.spawned.is_empty();
         is_simple && self.shared.journal.as_ref().is_some_and(|journal| journal.may_lag())
+    }
+
+    /// Records the outputs that nodes have returned before the run stops, and begins nothing that comes behind them.
+    async fn record_what_has_ended(&mut self, journal: &Arc<Journal>) -> Halt {
+        while let Poll::Ready(ended) = poll_fn(|waker| Poll::Ready(self.poll_ended(waker))).await {
+            if caught(|| self.take(ended)).and_then(|taken| taken).is_err() {
+                break;
+            }
+        }
+        let flushed = journal.flush().await;
+        self.halt.take().or(flushed.err()).unwrap_or(Halt::ShutDown)
     }
 
     /// Takes occurrences that are already there, so that they go into the same commit.

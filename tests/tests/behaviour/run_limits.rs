@@ -126,6 +126,24 @@ async fn the_time_of_a_run_counts_while_no_process_has_it() {
     second.shutdown().await;
 }
 
+/// It is taken up for the answer, and its time is up.
+#[tokio::test(start_paused = true)]
+async fn an_answer_after_the_time_of_a_run_does_not_complete_it() {
+    let (store, begun) = (MemoryStore::new(), Instant::now());
+    let first = engine(begun).store(store.clone()).build().unwrap();
+    let run = first.start::<asking>(()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    first.shutdown().await;
+    tokio::time::sleep(3 * HOUR).await;
+
+    let second = engine(begun).store(store).build().unwrap();
+    // Whether it is taken is seen by the node, which is no longer there.
+    drop(second.answer("run", "how many", 3).await);
+
+    let failure = failure_of(&second.get_run_of::<asking>("run").await.unwrap().unwrap()).await;
+    assert!(is_timeout(&failure, "asking", 2 * HOUR), "{failure:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_retried_run_has_all_of_its_time_again() {
     let engine = engine(Instant::now()).build().unwrap();

@@ -1,10 +1,12 @@
 //! An engine that is shut down in good order.
 
 use std::future::{pending, poll_fn};
+use std::time::Duration;
 
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use graphweft::prelude::*;
-use graphweft::store::{MemoryStore, RunStatus, SqliteStore, Store};
+use graphweft::store::{Append, Appended, MemoryStore, RunStatus, SqliteStore, Store, StoreError};
 use graphweft::{Engine, EngineBuilder, EventKind, RunError, RunFilter, StartError};
 use graphweft_tests::Journal;
 use tokio::sync::mpsc;
@@ -296,4 +298,86 @@ fn what_a_dropped_runtime_does_to_the_tasks_of_a_node_is_not_recorded() {
         let recorded: Vec<_> = records.iter().filter(|stored| of_the_end(&stored.record.kind)).collect();
         assert!(recorded.is_empty(), "round {round}: {recorded:?}");
     }
+}
+
+/// A store that takes longer for a commit than its nodes.
+#[derive(Clone)]
+struct Slow {
+    inner: MemoryStore,
+}
+
+impl Store for Slow {
+    graphweft_tests::forward_store! {
+        join leave create start_over read header list count overview open_questions delete reserve_task claim is_alive is_served
+        is_shared feed feed_end graph logs keeps_snapshots put_snapshot snapshot
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let appended = self.inner.append(batch);
+        async move {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            appended.await
+        }
+        .boxed()
+    }
+}
+
+#[node]
+async fn numbers(n: u32) -> Vec<u32> {
+    (0..n).collect()
+}
+
+#[node]
+async fn quick(n: u32, #[resource] journal: &Journal) -> u32 {
+    journal.note("returns");
+    n
+}
+
+#[node(at_most_once)]
+async fn once(n: u32, #[resource] journal: &Journal) -> u32 {
+    journal.note("returns");
+    n
+}
+
+#[node]
+async fn holds(all: Vec<u32>, ctx: &Context) -> usize {
+    ctx.ask::<bool>("go", "?").await;
+    all.len()
+}
+
+workflow! { many(u32) -> usize { START => numbers => [quick] => holds; } }
+workflow! { many_once(u32) -> usize { START => numbers => [once] => holds; } }
+
+/// However many they are, and however long it takes to record them.
+async fn what_has_returned_is_not_executed_again<W>(items: u32)
+where
+    W: graphweft::Workflow<Input = u32, Output = usize>,
+{
+    let (store, journal) = (Slow { inner: MemoryStore::new() }, Journal::default());
+    let engine = || {
+        let builder = Engine::builder().store(store.clone()).resource(journal.clone());
+        builder.register::<W>().build().unwrap()
+    };
+    let first = engine();
+    first.start::<W>(items).id("run").await.unwrap();
+    while journal.count("returns") < items as usize {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    first.shutdown().await;
+
+    let second = engine();
+    second.recover().await.unwrap();
+    let run = second.get_run_of::<W>("run").await.unwrap().unwrap();
+    while let Outcome::Waiting(_) = run.outcome().await.unwrap() {
+        second.answer("run", "go", true).await.unwrap();
+    }
+    assert_eq!(run.result().await.unwrap(), items as usize);
+    assert_eq!(journal.count("returns"), items as usize);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn outputs_that_many_items_have_returned_are_recorded() {
+    what_has_returned_is_not_executed_again::<many>(1000).await;
+    what_has_returned_is_not_executed_again::<many_once>(1000).await;
 }
