@@ -158,7 +158,9 @@ impl<'c, T: Payload> Request<'c, T> {
             let schema = T::__schema().to_value();
             let is_asked = asked == Some(QuestionHash::of(&prompt, &payload, &schema));
             let (prompt, payload, again) = (prompt.clone(), payload.clone(), asked.is_some());
-            let until = within.map(|within| after(journal.clock.now(), within));
+            // The time counts from when it was asked first.
+            let since_then = asked.and_then(|_| journal.desk.question(&path)?.until);
+            let until = within.map(|within| since_then.unwrap_or_else(|| after(journal.clock.now(), within)));
             (!is_asked).then_some(EventKind::QuestionAsked { prompt, payload, until, schema, again })
         };
         // An answered question is only asked again if the answer is rejected.

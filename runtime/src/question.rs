@@ -85,7 +85,8 @@ pub enum AnswerError {
         /// The id of the question.
         question: String,
     },
-    /// The node that asked no longer waits for an answer: it was cancelled, failed, or completed without it. The answer
+    /// The node that asked no longer waits for an answer: it was cancelled, failed, or completed without it, or the time of
+    /// the question ([`within`](crate::Ask::within)) is over. The answer
     /// is void, even if it was recorded before that was known; if the node asks again, the question is open again.
     #[error("`{question}` of run `{run}` was withdrawn: the node that asked it no longer waits")]
     Withdrawn {

@@ -222,7 +222,13 @@ impl Engine {
             self.read_questions(header.key, asked, None).await?;
             let mut taken = Vec::new();
             for answer in answers.iter().filter(|answer| answer.is_new()) {
-                let check = |question: &Question| check_schema(&question.id, &question.schema, &answer.given.answer);
+                let check = |question: &Question| {
+                    // The process that withdraws it may not be there.
+                    if question.until.is_some_and(|until| until <= self.0.env.clock.now()) {
+                        return Err(AnswerError::Withdrawn { run: run.to_owned(), question: question.id.clone() });
+                    }
+                    check_schema(&question.id, &question.schema, &answer.given.answer)
+                };
                 match asked.questions.take_answer(run, &answer.question, check) {
                     Ok(id) if is_checked => taken.push((answer, id)),
                     Ok(id) => {

@@ -1,7 +1,8 @@
 //! A question that is asked again with another type, text or payload: under a later version of the program, in a later
 //! attempt, or after it was dropped.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, SqliteStore, Store};
@@ -241,4 +242,69 @@ async fn a_question_that_is_asked_as_before_is_not_recorded_again() {
     engine.answer("run", "amount", true).await.unwrap();
 
     assert_eq!(asked(&engine).await.len(), 1);
+}
+
+struct Text(&'static str);
+
+#[node]
+async fn approve(ctx: &Context, #[resource] text: &Text) -> String {
+    let answer = ctx.ask::<bool>("approve", text.0).within(Duration::from_secs(60)).await;
+    answer.map_or_else(|elapsed| elapsed.to_string(), |yes| yes.to_string())
+}
+
+workflow! { approving(()) -> String { START => approve; } }
+
+type Clock = Arc<Mutex<SystemTime>>;
+
+fn clock() -> Clock {
+    Arc::new(Mutex::new(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)))
+}
+
+fn approving_by(clock: &Clock, store: &MemoryStore, text: &'static str) -> Engine {
+    let clock = Arc::clone(clock);
+    let builder = Engine::builder().store(store.clone()).resource(Text(text)).register::<approving>();
+    builder.clock(move || *clock.lock().unwrap()).build().unwrap()
+}
+
+/// Where no process was there to withdraw it.
+#[tokio::test]
+async fn a_question_is_not_answered_after_its_time() {
+    let (clock, store) = (clock(), MemoryStore::new());
+    let first = approving_by(&clock, &store, "Ship it?");
+    waiting(&first.start::<approving>(()).id("run").await.unwrap()).await;
+    first.shutdown().await;
+    *clock.lock().unwrap() += Duration::from_secs(61);
+
+    let second = approving_by(&clock, &store, "Ship it?");
+    let refused = second.answer("run", "approve", true).await;
+
+    assert!(matches!(refused, Err(AnswerError::Withdrawn { .. })), "{refused:?}");
+    second.recover().await.unwrap();
+    let run = second.get_run_of::<approving>("run").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), "nothing came within 60s");
+}
+
+#[tokio::test]
+async fn a_question_that_is_asked_again_with_another_text_is_open_as_long_as_the_first_one() {
+    let (clock, store) = (clock(), MemoryStore::new());
+    let engine = |text| approving_by(&clock, &store, text);
+    let first = engine("Ship it?");
+    let until = waiting(&first.start::<approving>(()).id("run").await.unwrap()).await[0].until;
+    assert!(until.is_some());
+    first.shutdown().await;
+    *clock.lock().unwrap() += Duration::from_secs(40);
+
+    let second = engine("Really?");
+    let mut events = second.get_run("run").await.unwrap().unwrap().events();
+    second.recover().await.unwrap();
+    second.wake("run").await.unwrap();
+    while !matches!(events.next().await.unwrap().kind, EventKind::QuestionAsked { again: true, .. }) {}
+
+    let asked = second.get_run("run").await.unwrap().unwrap().questions().await.unwrap();
+    assert_eq!(
+        asked.iter().map(|question| (&*question.prompt, question.until)).collect::<Vec<_>>(),
+        [("Really?", until)]
+    );
+    let inbox = second.questions(graphweft::QuestionFilter::default()).await.unwrap();
+    assert_eq!(inbox.iter().map(|open| open.question.until).collect::<Vec<_>>(), [until]);
 }
