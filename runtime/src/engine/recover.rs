@@ -443,7 +443,9 @@ impl Engine {
 
 /// When a run begins that has not begun, if that is later than now.
 fn begins_later(now: SystemTime, history: &[Stored]) -> Option<SystemTime> {
-    let is_untouched = |stored: &Stored| matches!(stored.record.kind, EventKind::RunResumed { .. });
+    // A signal is kept until a node waits for it.
+    let is_untouched =
+        |stored: &Stored| matches!(stored.record.kind, EventKind::RunResumed { .. } | EventKind::SignalReceived { .. });
     let (first, others) = history.split_first()?;
     if !others.iter().all(is_untouched) || !matches!(first.record.kind, EventKind::RunStarted { begins: Some(_), .. }) {
         return None;

@@ -5,14 +5,22 @@ use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
 use graphweft::store::SqliteStore;
-use graphweft::{EventKind, StartError};
+use graphweft::{EventKind, Signal, StartError};
 
 #[node]
 async fn double(n: u32) -> u32 {
     2 * n
 }
 
+const PAID: Signal<u32> = Signal::new("paid");
+
+#[node]
+async fn pay(n: u32, ctx: &Context) -> u32 {
+    n + ctx.wait(PAID).await
+}
+
 workflow! { doubled(u32) -> u32 { START => double; } }
+workflow! { paying(u32) -> u32 { START => pay; } }
 workflow! { #[timeout = "1h"] limited(u32) -> u32 { START => double; } }
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -37,7 +45,7 @@ impl Clock {
 
 fn engine(store: SqliteStore, clock: &Clock) -> Engine {
     let clock = clock.clone();
-    let builder = Engine::builder().register::<doubled>().register::<limited>().store(store);
+    let builder = Engine::builder().register::<doubled>().register::<limited>().register::<paying>().store(store);
     builder.clock(move || clock.now()).build().unwrap()
 }
 
@@ -143,4 +151,25 @@ async fn only_a_registered_workflow_can_begin_later() {
     let flow = workflow! { START => double };
     assert_eq!(engine.start_flow(&flow, 4).after(HOUR).await.unwrap_err(), StartError::FlowInStore);
     assert_eq!(engine.start_flow(&flow, 4).await.unwrap().result().await.unwrap(), 8);
+}
+
+/// It is kept for the node that waits for it, also where the run is looked at too early.
+#[tokio::test]
+async fn a_signal_does_not_begin_a_run_before_its_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Clock::new();
+    let engine = engine(store(&directory).await, &clock);
+    let begins = clock.now() + HOUR;
+    let run = engine.start::<paying>(4).id("x").at(begins).await.unwrap();
+    engine.signal("x", PAID, 1).await.unwrap();
+
+    engine.wake("x").await.unwrap();
+    some_time().await;
+    assert_eq!(run.status().await.unwrap(), RunStatus::Sleeping);
+    clock.set(begins - HOUR - HOUR);
+    some_time().await;
+    assert_eq!(run.status().await.unwrap(), RunStatus::Sleeping);
+
+    clock.set(begins);
+    assert_eq!(run.result().await.unwrap(), 5);
 }
