@@ -154,7 +154,8 @@ impl Events {
         let most = until.saturating_sub(next).min(PAGE as u64) as usize;
         let reading = async move {
             let store = &engine.0.store;
-            let Some(header) = store.header(&id).await? else {
+            // A run that was deleted has no more events, and its id may be that of another one.
+            let Some(header) = store.header(&id).await?.filter(|header| header.key == key) else {
                 return Ok(Page { events: Vec::new(), next, is_over: true, deriver: None });
             };
             // Derived events depend on all records before them.

@@ -270,7 +270,15 @@ impl<T> Run<T> {
 
     /// The run in this process, if it is driven here now, even if another handle or a retry has started it.
     pub(super) fn live(&self) -> Option<Arc<Live>> {
-        self.engine.0.runs.get(&self.id)
+        self.engine.0.runs.get(&self.id).filter(|live| live.journal.key == self.key)
+    }
+
+    /// How the run has ended by its record, which counts where the store has forgotten it later: what this process has
+    /// seen may be older, from before a retry.
+    fn has_ended(&self, end: End) {
+        if let Some(mut own) = self.own_end() {
+            *own = Some(end);
+        }
     }
 
     /// How the run has ended in this process, by the run as it was when the handle was made.
@@ -373,7 +381,8 @@ impl<T: Payload> Run<T> {
     /// `None` if the run continues, and has not ended.
     async fn outcome_of_record(&self, checked: &mut Option<u64>) -> Result<Option<Came<T>>, RunError> {
         let (engine, store) = (&self.engine, &self.engine.0.store);
-        let Some(header) = store.header(&self.id).await? else {
+        // The id of a run that was deleted may be that of another one.
+        let Some(header) = store.header(&self.id).await?.filter(|header| header.key == self.key) else {
             // The store has deleted it since.
             return match self.own_end().as_deref() {
                 Some(Some(End::Failed(failure))) => Ok(Some(Came::To(Outcome::Failed(failure.clone())))),
@@ -384,15 +393,23 @@ impl<T: Payload> Run<T> {
         };
         if header.status.is_over() {
             let last = store.read(header.key, header.records.saturating_sub(1), 1).await?;
-            return match last.into_iter().next().map(|stored| stored.record.kind) {
+            let came = match last.into_iter().next().map(|stored| stored.record.kind) {
                 Some(EventKind::RunCompleted { output }) => {
-                    read(&output).map(|it| Some(Came::To(Outcome::Completed(it))))
+                    self.has_ended(End::Completed(None));
+                    return read(&output).map(|it| Some(Came::To(Outcome::Completed(it))));
                 }
-                Some(EventKind::RunFailed { failure }) => Ok(Some(Came::To(Outcome::Failed(failure)))),
-                Some(EventKind::RunCancelled) => Ok(Some(Came::To(Outcome::Cancelled))),
-                Some(EventKind::RunStartedOver { next }) => Ok(Some(Came::Over(next))),
-                _ => Ok(None),
+                Some(EventKind::RunFailed { failure }) => {
+                    self.has_ended(End::Failed(failure.clone()));
+                    Came::To(Outcome::Failed(failure))
+                }
+                Some(EventKind::RunCancelled) => {
+                    self.has_ended(End::Cancelled);
+                    Came::To(Outcome::Cancelled)
+                }
+                Some(EventKind::RunStartedOver { next }) => Came::Over(next),
+                _ => return Ok(None),
             };
+            return Ok(Some(came));
         }
         let is_elsewhere = engine.is_elsewhere(&header).await?;
         if !is_elsewhere {

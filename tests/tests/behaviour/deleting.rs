@@ -1,7 +1,7 @@
 //! Deleted runs: one by one, and by a retention.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;
@@ -208,4 +208,44 @@ async fn an_engine_deletes_by_itself_what_is_over() {
     tokio::time::sleep(Duration::from_secs(120)).await;
 
     assert!(engine.get_run("x").await.unwrap().is_none());
+}
+
+/// The id of a run that was deleted may be that of another one.
+#[tokio::test]
+async fn a_handle_of_a_run_that_was_deleted_is_not_one_of_another_with_its_id() {
+    let retention = Retention::completed(30 * DAY).ids(Duration::ZERO);
+    let engine = Engine::builder().register::<lengthen>().retention(retention).build().unwrap();
+    let first = engine.start::<lengthen>("a".to_owned()).id("x").await.unwrap();
+    first.result().await.unwrap();
+    engine.delete_run("x").await.unwrap();
+    assert!(first.events().next().await.is_none());
+
+    engine.start::<lengthen>("b".to_owned()).id("x").await.unwrap().result().await.unwrap();
+
+    assert!(tokio::time::timeout(Duration::from_secs(10), first.events().next()).await.expect("they end").is_none());
+    assert!(matches!(first.result().await, Err(RunError::NotFound)));
+}
+
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+
+#[node]
+async fn pay(n: u32) -> Result<u32, String> {
+    if IS_OPEN.load(Ordering::Relaxed) { Ok(n) } else { Err("closed".to_owned()) }
+}
+
+workflow! { paying(u32) -> u32 { START => pay; } }
+
+/// It has seen the failure from before the retry.
+#[tokio::test]
+async fn a_handle_of_a_run_that_was_retried_and_deleted_does_not_return_what_came_before() {
+    let engine = Engine::builder().register::<paying>().build().unwrap();
+    let run = engine.start::<paying>(7).id("x").await.unwrap();
+    assert!(matches!(run.result().await, Err(RunError::Failed(_))));
+    IS_OPEN.store(true, Ordering::Relaxed);
+    engine.retry("x").await.unwrap().result().await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 7);
+
+    engine.delete_run("x").await.unwrap();
+
+    assert!(matches!(run.result().await, Err(RunError::NotFound)));
 }
