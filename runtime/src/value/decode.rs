@@ -80,8 +80,16 @@ impl<'j> Decoder<'j> {
     }
 
     fn object<V: Visitor<'j>>(self, map: &'j Map<String, Json>, visitor: V) -> Result<V::Value, Error> {
+        self.fields(map.iter(), visitor)
+    }
+
+    fn fields<V: Visitor<'j>>(
+        self,
+        fields: impl Iterator<Item = (&'j String, &'j Json)>,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
         let field = |(key, value): (&'j String, &'j Json)| (Key(self.unescaped(key)), self.inside(value));
-        let mut fields = MapDeserializer::new(map.iter().map(field));
+        let mut fields = MapDeserializer::new(fields.map(field));
         let read = visitor.visit_map(&mut fields)?;
         fields.end()?;
         Ok(read)
@@ -252,11 +260,17 @@ impl<'j> Deserializer<'j> for Decoder<'j> {
     fn deserialize_struct<V: Visitor<'j>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.plain()? {
-            Json::Array(items) => self.seq(items, visitor),
+        match (self.plain()?, fields) {
+            (Json::Array(items), _) => self.seq(items, visitor),
+            // An enum with `tag` and `content`: content that comes before the tag, as it does where keys are sorted, is
+            // read without its type, and a number that is the key of a map is then text.
+            (Json::Object(map), [tag, content]) if content < tag && map.contains_key(*tag) => {
+                let others = map.iter().filter(|(key, _)| key != tag);
+                self.fields(map.get_key_value(*tag).into_iter().chain(others), visitor)
+            }
             _ => self.deserialize_map(visitor),
         }
     }

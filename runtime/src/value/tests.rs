@@ -224,3 +224,26 @@ fn an_error_says_where_in_the_value_it_is() {
     let error = encode(&order, MaxSize::DEFAULT).expect_err("it refuses");
     assert_eq!(error.to_string(), "at `lines[1].price`: not today");
 }
+
+/// Keys are sorted, so that the content may come before the tag, by which its type is known.
+#[test]
+fn an_enum_with_a_tag_behind_its_content_is_read_with_its_type() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "type", content = "data")]
+    enum Event {
+        Counts(BTreeMap<u32, u32>),
+        Flags { by: BTreeMap<bool, u128> },
+        Nothing,
+    }
+    let events = vec![
+        Some(Event::Counts(BTreeMap::from([(1, 2)]))),
+        Some(Event::Flags { by: BTreeMap::from([(true, u128::MAX)]) }),
+        Some(Event::Nothing),
+        None,
+    ];
+
+    survives(events);
+    let plain = json!([{ "type": "Counts", "data": { "1": 2 } }, { "data": { "1": 2 }, "type": "Counts" }]);
+    let counts = || Event::Counts(BTreeMap::from([(1, 2)]));
+    assert_eq!(from_plain::<Vec<Event>>(&plain).unwrap(), [counts(), counts()]);
+}
