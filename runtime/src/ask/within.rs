@@ -102,7 +102,8 @@ impl<T> Future for Request<'_, T> {
 #[error("nothing came within {after:?}")]
 #[non_exhaustive]
 pub struct Elapsed {
-    /// How long the question or the wait was open.
+    /// How long the question or the wait was open, as the node has said by `within`. After a restart it is what the node
+    /// says then, which is the same unless it is computed from what may change.
     pub after: Duration,
 }
 

@@ -89,7 +89,8 @@ pub enum Append {}
 #[derive(Clone, Copy, Debug)]
 pub enum Union {}
 
-/// Adds numbers.
+/// Adds numbers: finite ones of at most 64 bits. Any other, and one with which the sum leaves them, is an error of the node
+/// that writes it.
 ///
 /// What all nodes of a run have spent:
 ///
@@ -112,7 +113,7 @@ pub enum Union {}
 #[derive(Clone, Copy, Debug)]
 pub enum Sum {}
 
-/// Keeps the smallest number.
+/// Keeps the smallest number, of finite ones of at most 64 bits. Any other is an error of the node that writes it.
 ///
 /// The best of what was found. It has no zero, so a key that was not written is `None`:
 ///
@@ -135,7 +136,7 @@ pub enum Sum {}
 #[derive(Clone, Copy, Debug)]
 pub enum Min {}
 
-/// Keeps the greatest number.
+/// Keeps the greatest number, of finite ones of at most 64 bits. Any other is an error of the node that writes it.
 ///
 /// The worst of several checks:
 ///
@@ -158,7 +159,8 @@ pub enum Min {}
 #[derive(Clone, Copy, Debug)]
 pub enum Max {}
 
-/// Merges maps; of each entry, the last write is kept.
+/// Merges maps; of each entry, the last write is kept. The keys are text, or integers of at most 64 bits, which are text in JSON;
+/// a map with others is an error of the node that writes it.
 ///
 /// Each node writes its own entries:
 ///
@@ -241,9 +243,9 @@ macro_rules! reducers {
 reducers! {
     Append: Array => Append, "a list";
     Union: Array => Union, "a list";
-    Sum: Number => Add, "a number";
-    Min: Number => Min, "a number";
-    Max: Number => Max, "a number";
+    Sum: Number => Add, "a finite number of at most 64 bits";
+    Min: Number => Min, "a finite number of at most 64 bits";
+    Max: Number => Max, "a finite number of at most 64 bits";
 }
 
 impl Reducer for MergeMap {
