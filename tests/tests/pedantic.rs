@@ -198,3 +198,27 @@ fn everything_in_a_pedantic_program_runs() {
     });
     assert_eq!(sum.ok(), Some(3));
 }
+
+/// In code that a macro of the user's writes, lints see what the macros here have made.
+pub mod by_a_macro {
+    #![deny(missing_copy_implementations, missing_debug_implementations, missing_docs, unreachable_pub)]
+
+    use graphweft::prelude::*;
+
+    macro_rules! through {
+        ($name:ident, $node:ident) => {
+            /// Returns what it gets.
+            #[node]
+            pub async fn $node(n: u32) -> u32 {
+                n
+            }
+
+            workflow! {
+                /// Returns what it gets.
+                pub $name(u32) -> u32 { START => $node; }
+            }
+        };
+    }
+
+    through!(unchanged, returned);
+}

@@ -138,6 +138,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
         #(#attributes)*
         #diagram
         #[allow(non_camel_case_types, dead_code, reason = "the workflow as a node")]
+        #[allow(missing_copy_implementations, missing_debug_implementations, reason = "there is no value of it")]
         #visibility struct #name_type {}
 
         #(#attributes)*

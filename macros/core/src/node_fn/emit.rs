@@ -47,6 +47,7 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, arg
 
         #(#docs)*
         #[allow(non_camel_case_types, missing_docs, dead_code, reason = "the node of that function")]
+        #[allow(missing_copy_implementations, missing_debug_implementations, reason = "there is no value of it")]
         #structure
 
         #[allow(clippy::all, clippy::pedantic, unexpected_cfgs, reason = "generated")]
