@@ -156,12 +156,14 @@ impl<'c, T: Payload> Request<'c, T> {
         // The record to make next, unless the recorded question is the same as now.
         let asks = |asked: Option<QuestionHash>| {
             let schema = T::__schema().to_value();
-            let is_asked = asked == Some(QuestionHash::of(&prompt, &payload, &schema));
+            if asked == Some(QuestionHash::of(&prompt, &payload, &schema)) {
+                return None;
+            }
             let (prompt, payload, again) = (prompt.clone(), payload.clone(), asked.is_some());
             // The time counts from when it was asked first.
             let since_then = asked.and_then(|_| journal.desk.question(&path)?.until);
             let until = within.map(|within| since_then.unwrap_or_else(|| after(journal.clock.now(), within)));
-            (!is_asked).then_some(EventKind::QuestionAsked { prompt, payload, until, schema, again })
+            Some(EventKind::QuestionAsked { prompt, payload, until, schema, again })
         };
         // An answered question is only asked again if the answer is rejected.
         if !was_answered && let Some(question) = asks(item.asked) {

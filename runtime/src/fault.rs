@@ -90,8 +90,8 @@ pub enum Fault {
         /// The panic message.
         message: String,
     },
-    /// The process stopped during an attempt that may run at most once.
-    #[error("interrupted: the process stopped during an `at_most_once` attempt")]
+    /// An attempt that may run at most once was cut off: its process stopped, or its run was stopped and is retried.
+    #[error("interrupted in the middle of an `at_most_once` attempt, which may have had its effect")]
     Interrupted,
     /// An attempt of a child or a step that may run at most once was dropped by its caller before it ended.
     #[error("dropped before the end of an `at_most_once` attempt, which may have had its effect")]

@@ -12,17 +12,17 @@ const TAIL: u128 = (1 << 62) - 1;
 static LAST: Mutex<Uuid> = Mutex::new(Uuid::nil());
 
 /// A new id: a UUID of version 7, so ids sort by time. Within a millisecond each follows the one before, as by a
-/// "monotonic random" (RFC 9562, 6.2, method 2): the system, which takes as long as all the rest, is asked for random bits once.
+/// "monotonic random" (RFC 9562, 6.2, method 2): to ask the system for random bits takes as long as all the rest.
 pub(crate) fn new_run_id(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    *last = after(*last, since)
+    *last = successor(*last, since)
         .unwrap_or_else(|| Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos())));
     last.to_string()
 }
 
 /// The id after another one of the same millisecond; none is after one of another.
-fn after(last: Uuid, since: Duration) -> Option<Uuid> {
+fn successor(last: Uuid, since: Duration) -> Option<Uuid> {
     let last = last.as_u128();
     (last >> 80 == since.as_millis() && last & TAIL != TAIL).then(|| Uuid::from_u128(last + 1))
 }
@@ -54,9 +54,9 @@ mod tests {
         let first = Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos()));
         let last = Uuid::from_u128(first.as_u128() | TAIL);
 
-        assert_eq!(after(last, since), None);
-        assert_eq!(after(Uuid::from_u128(last.as_u128() - 1), since), Some(last));
-        assert_eq!(after(first, since + MILLI), None);
-        assert_eq!(after(Uuid::nil(), since), None);
+        assert_eq!(successor(last, since), None);
+        assert_eq!(successor(Uuid::from_u128(last.as_u128() - 1), since), Some(last));
+        assert_eq!(successor(first, since + MILLI), None);
+        assert_eq!(successor(Uuid::nil(), since), None);
     }
 }

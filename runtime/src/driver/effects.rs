@@ -312,7 +312,7 @@ impl Driver {
         let is_alone =
             self.ready.is_empty() && self.alone.is_none() && self.spawned.is_empty() && !self.run.has_more_to_begin();
         if is_alone || !self.is_bare || !self.has_one_thread {
-            return self.make_ready(under_way);
+            return self.add_ready(under_way);
         }
         // If it does not end, the task that it gets polls it again.
         let UnderWay { running, attempt, .. } = &mut under_way;
@@ -323,11 +323,11 @@ impl Driver {
                 drop((running, beat));
                 self.ended(task, attempt, finished);
             }
-            Poll::Pending => self.make_ready(UnderWay { was_polled: true, ..under_way }),
+            Poll::Pending => self.add_ready(UnderWay { was_polled: true, ..under_way }),
         }
     }
 
-    fn make_ready(&mut self, attempt: UnderWay) {
+    fn add_ready(&mut self, attempt: UnderWay) {
         // Many runs have one at a time, and many of them may be in memory.
         if self.ready.is_empty() {
             self.ready.reserve_exact(1);

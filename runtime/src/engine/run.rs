@@ -393,23 +393,19 @@ impl<T: Payload> Run<T> {
         };
         if header.status.is_over() {
             let last = store.read(header.key, header.records.saturating_sub(1), 1).await?;
-            let came = match last.into_iter().next().map(|stored| stored.record.kind) {
+            let last = last.into_iter().next().map(|stored| stored.record.kind);
+            if let Some(end) = last.as_ref().and_then(End::by_its_record) {
+                self.has_ended(end);
+            }
+            return match last {
                 Some(EventKind::RunCompleted { output }) => {
-                    self.has_ended(End::Completed(None));
-                    return read(&output).map(|it| Some(Came::To(Outcome::Completed(it))));
+                    read(&output).map(|it| Some(Came::To(Outcome::Completed(it))))
                 }
-                Some(EventKind::RunFailed { failure }) => {
-                    self.has_ended(End::Failed(failure.clone()));
-                    Came::To(Outcome::Failed(failure))
-                }
-                Some(EventKind::RunCancelled) => {
-                    self.has_ended(End::Cancelled);
-                    Came::To(Outcome::Cancelled)
-                }
-                Some(EventKind::RunStartedOver { next }) => Came::Over(next),
-                _ => return Ok(None),
+                Some(EventKind::RunFailed { failure }) => Ok(Some(Came::To(Outcome::Failed(failure)))),
+                Some(EventKind::RunCancelled) => Ok(Some(Came::To(Outcome::Cancelled))),
+                Some(EventKind::RunStartedOver { next }) => Ok(Some(Came::Over(next))),
+                _ => Ok(None),
             };
-            return Ok(Some(came));
         }
         let is_elsewhere = engine.is_elsewhere(&header).await?;
         if !is_elsewhere {

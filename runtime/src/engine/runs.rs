@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::halt::Halt;
 use crate::shared::Journal;
@@ -33,6 +34,19 @@ pub(crate) enum End {
     Cancelled,
     /// The run with this id follows it.
     StartedOver(String),
+}
+
+impl End {
+    /// The end that the last record of a run says; the output stays in the record.
+    pub(super) fn by_its_record(last: &EventKind) -> Option<End> {
+        match last {
+            EventKind::RunCompleted { .. } => Some(End::Completed(None)),
+            EventKind::RunFailed { failure } => Some(End::Failed(failure.clone())),
+            EventKind::RunCancelled => Some(End::Cancelled),
+            EventKind::RunStartedOver { next } => Some(End::StartedOver(next.clone())),
+            _ => None,
+        }
+    }
 }
 
 /// The runs of this process by their ids.

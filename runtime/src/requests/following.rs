@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::Requests;
 use super::task::RequestTask;
+use super::{Requests, had_ended};
 use crate::fault::Fault;
 
 /// While it lives, a read is under way, and no result becomes ready. Then the body is polled once before the next one does.
@@ -59,9 +59,7 @@ impl Requests {
         }));
         let _wanted = Wanted(task.clone());
         self.add_task(task);
-        let read = result.await;
-        let ended = |_| Fault::Context { message: format!("`{path}` was asked for when its node had ended") };
-        read.map_err(ended)
+        result.await.map_err(|_| had_ended(path))
     }
 
     /// `None` if the body has ended.

@@ -9,7 +9,7 @@ use std::task::Poll;
 use futures::future::BoxFuture;
 
 use super::task::RequestTask;
-use super::{Asker, HeldState, Inner, IsRecorded};
+use super::{Asker, HeldState, Inner, IsRecorded, had_ended};
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::shared::{Desk, Fits, Item, Receiver};
@@ -52,8 +52,7 @@ impl Held {
         let mut inner = requests.inner();
         let path: Arc<str> = path.into();
         if inner.is_over {
-            let message = format!("`{path}` was asked for when its node had ended");
-            return Err(Fault::Context { message });
+            return Err(had_ended(&path));
         }
         let is_polled = inner.is_polled;
         let Inner { held, counts, withdrawals, batch, results, withdrawn_before, repeated, has_caught_up, .. } =

@@ -46,6 +46,7 @@ pub(crate) use held::Held;
 pub(crate) use task::RequestTask;
 
 use crate::event::EventKind;
+use crate::fault::Fault;
 use crate::shared::{OpenTransaction, Receiver, Shared, WaitingAttempts};
 use crate::store::Record;
 
@@ -59,6 +60,11 @@ pub(crate) struct Requests {
     delivered: Mutex<Vec<Delivered>>,
     /// How many clones of the context are alive.
     clones: AtomicUsize,
+}
+
+/// Why there is no result for a body that has ended.
+fn had_ended(path: &str) -> Fault {
+    Fault::Context { message: format!("`{path}` was asked for when its node had ended") }
 }
 
 /// The attempt whose requests these are.

@@ -31,8 +31,10 @@ pub(crate) struct Step {
     pub(crate) output: Option<Box<Value>>,
 }
 
-/// How many steps a batch reserves room for at first, and then at once: many batches have one or two, and stay in memory.
+/// How many steps a batch has room for at first: many batches have one or two, and stay in memory.
 const FEW: usize = 4;
+
+/// For how many more it gets room when that is full.
 const MANY: usize = 64;
 
 impl Steps {
@@ -48,7 +50,10 @@ impl Steps {
     /// Adds a step behind so many other records. `begins`: whether it is the first one from `origin`.
     pub(super) fn push(&mut self, behind: usize, step: Step, begins: bool, origin: &Place) {
         if self.steps.len() == self.steps.capacity() {
-            self.steps.reserve_exact(if self.steps.is_empty() { FEW } else { self.steps.len().max(MANY) });
+            match self.steps.len() {
+                0 => self.steps.reserve_exact(FEW),
+                _ => self.steps.reserve(MANY),
+            }
         }
         if begins || self.origins.is_empty() {
             self.origins.push(origin.clone());

@@ -67,7 +67,7 @@ async fn orders(by: String, ctx: &Context, #[resource] journal: &Journal) -> Str
     order
 }
 
-/// Drops the read of what a result refers to, and goes on.
+/// Drops the request while its result is read from the store, and waits for others.
 #[node]
 async fn gives_up(by: String, ctx: &Context, #[resource] journal: &Journal) -> String {
     let read = tokio::time::timeout(Duration::from_millis(15), async {

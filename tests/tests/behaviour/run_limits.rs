@@ -137,7 +137,7 @@ async fn an_answer_after_the_time_of_a_run_does_not_complete_it() {
     tokio::time::sleep(3 * HOUR).await;
 
     let second = engine(begun).store(store).build().unwrap();
-    // Whether it is taken is seen by the node, which is no longer there.
+    // Its node is stopped before it reads the answer, or after it was recorded: either is a right reply to the caller.
     drop(second.answer("run", "how many", 3).await);
 
     let failure = failure_of(&second.get_run_of::<asking>("run").await.unwrap().unwrap()).await;
