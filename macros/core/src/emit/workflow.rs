@@ -145,6 +145,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
         ///
         /// Runs the workflow in memory. Dropping the future cancels it.
         #[allow(dead_code, reason = "a workflow may be used by its type alone")]
+        #[allow(clippy::missing_errors_doc, reason = "they are the same for every workflow")]
         #visibility async fn #name_type #no_generics(
             #(#parameters: #inputs),*
         ) -> ::core::result::Result<#output, #krate::RunError> {
