@@ -148,7 +148,11 @@ fn a_node_that_may_run_at_most_once_stays_so_as_a_tool() {
         questions
     });
     assert_eq!(questions[0].id, "till/cashier/transfer:1.0/went_through");
-    assert!(questions[0].prompt.starts_with("A call of `transfer` was cut short (interrupted:"), "{:?}", questions[0]);
+    assert!(
+        questions[0].prompt.starts_with("A call of `transfer` was cut short (interrupted in the middle of"),
+        "{:?}",
+        questions[0]
+    );
     assert_eq!(disk.journal.lines(), ["begins"]);
 }
 
