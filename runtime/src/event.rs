@@ -4,7 +4,7 @@ mod position;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use position::{EventPosition, ParsePositionError};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -313,6 +313,9 @@ pub enum EventKind {
         name: String,
         /// Its payload.
         payload: Value,
+        /// When it came to this run, or to the one that has started over. A wait whose time was up by then does not get it.
+        #[serde(with = "millis")]
+        at: SystemTime,
         /// Its id, [`Signalling::id`](crate::Signalling::id): another one with this name and id is not counted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
@@ -805,6 +808,12 @@ impl Event {
         };
         EventPosition::new(self.seq, progress)
     }
+}
+
+/// A time as it is read back from a record.
+pub(crate) fn whole_millis(time: SystemTime) -> SystemTime {
+    let below = time.duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos() % 1_000_000;
+    time - Duration::from_nanos(u64::from(below))
 }
 
 /// Times as JSON: milliseconds since 1970.

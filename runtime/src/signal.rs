@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::optional_millis;
+use crate::event::{EventKind, optional_millis, whole_millis};
 use crate::field::at_field;
-use crate::store::{RunStatus, StoreError};
+use crate::store::{Record, RunStatus, StoreError};
 
 /// A signal that runs can get: a name, and the type of its payload. Use one constant for each, so that all senders and
 /// all nodes agree on the type.
@@ -190,6 +190,13 @@ impl Sent {
     /// The error of a payload that does not have the type that is waited for: where, and what is wrong.
     pub(crate) fn invalid(&self, (field, message): (String, String)) -> SignalError {
         SignalError::Invalid { signal: self.name.clone(), field, message }
+    }
+
+    /// Its record. The time is as it is read back, so that whoever compares it decides alike.
+    pub(crate) fn into_record(self, workflow: &str, now: SystemTime) -> Record {
+        let Sent { name, payload, plain, id, by } = self;
+        let kind = EventKind::SignalReceived { name, payload, at: whole_millis(now), id, by, plain };
+        Record { path: workflow.to_owned(), kind }
     }
 }
 

@@ -196,6 +196,8 @@ impl<'c, T> Wait<'c, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
+    /// A signal that comes later goes to the next wait for it, also if it comes while no process executes the run.
+    ///
     /// Cancel safe: if the future is dropped, the wait and its timer are withdrawn.
     pub fn within(mut self, duration: Duration) -> Within<'c, T> {
         self.0.describe(|request| request.within = Some(duration));

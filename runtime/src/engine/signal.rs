@@ -4,12 +4,11 @@ use std::sync::PoisonError;
 
 use super::inner::Engine;
 use super::run::Run;
-use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::schema::{IS_CHECKED, fits_schema};
 use crate::shared::Signals;
 use crate::signal::{AwaitedSignal, Sent, SignalError, Signalled, check_length};
-use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, StoreError};
+use crate::store::{Append, Appended, HeaderChange, Records, RunHeader, StoreError};
 
 /// What has become of a signal that was sent by way of the store.
 enum By {
@@ -94,15 +93,14 @@ impl Engine {
             }
             fits_schema(&schema, &sent.payload).map_err(|misfit| sent.invalid(misfit))?;
         }
-        let Sent { name, payload, plain, id, by } = sent.clone();
-        let kind = EventKind::SignalReceived { name, payload, id, by, plain };
-        let record = Record { path: header.workflow.clone(), kind };
+        let time = self.0.env.clock.now();
+        let record = sent.clone().into_record(&header.workflow, time);
         // A run without an owner that does not wait for it is left as it is: it may not have begun.
         let nudge = is_awaited || header.owner.is_some();
         let append = Append {
             run: header.key,
             at: next,
-            time: self.0.env.clock.now(),
+            time,
             records: Records::from(vec![record]),
             header: HeaderChange { nudge, ..HeaderChange::default() },
         };

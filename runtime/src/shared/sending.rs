@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use super::journal::Journal;
-use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::signal::{Sent, Signalled};
-use crate::store::Record;
 
 impl Journal {
     /// Records a signal. `None` if the run has had its last record.
@@ -14,8 +12,7 @@ impl Journal {
     /// # Errors
     /// If the run leaves this process. The signal is not recorded then, unless the store has failed.
     pub(crate) async fn signal(self: &Arc<Self>, sent: Sent) -> Result<Option<Signalled>, Halt> {
-        let Sent { name, payload, plain, id, by } = sent;
-        let of = id.as_ref().map(|id| (name.clone(), id.clone()));
+        let of = sent.id.as_ref().map(|id| (sent.name.clone(), id.clone()));
         let is_known = {
             let mut inner = self.inner();
             let is_known =
@@ -25,8 +22,7 @@ impl Journal {
             }
             if !is_known {
                 inner.sent.extend(of.clone());
-                let kind = EventKind::SignalReceived { name, payload, id, by, plain };
-                self.push_to(&mut inner, Record { path: self.workflow.clone(), kind });
+                self.push_to(&mut inner, sent.into_record(&self.workflow, self.clock.now()));
             }
             is_known
         };

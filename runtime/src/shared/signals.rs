@@ -13,7 +13,7 @@
 //!
 //! Which signal goes to which wait is decided once, by the process that executes the run, and recorded as
 //! [`SignalDelivered`](EventKind::SignalDelivered): the oldest free signal of a name goes to the wait that has been open
-//! for the longest time. It is not a function of the other records, since a retry voids some of those, and what the
+//! for the longest time, of those whose time was not up when it came. It is not a function of the other records, since a retry voids some of those, and what the
 //! remaining waits have got must not change with that. If the record that had freed a signal is void, the last wait to
 //! which it was delivered has it.
 
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use super::tree::below;
 use crate::core::pairs;
-use crate::event::{AfterFailure, EventKind};
+use crate::event::{AfterFailure, EventKind, millis};
 use crate::question::closes;
 use crate::signal::AwaitedSignal;
 use crate::store::Record;
@@ -60,6 +60,8 @@ pub(crate) struct Signals {
 struct Received {
     name: String,
     payload: Value,
+    #[serde(with = "millis")]
+    at: SystemTime,
     plain: bool,
     id: Option<String>,
     by: Option<String>,
@@ -119,11 +121,11 @@ impl Signals {
             self.graphs.remove(path);
         }
         match kind {
-            EventKind::SignalReceived { name, payload, id, by, plain } => {
+            EventKind::SignalReceived { name, payload, at, id, by, plain } => {
                 let is_counted = id.as_ref().is_none_or(|id| self.learn((name.clone(), id.clone())));
                 if is_counted {
-                    let (id, by) = (id.clone(), by.clone());
-                    let received = Received { name: name.clone(), payload: payload.clone(), plain: *plain, id, by };
+                    let (name, payload, id, by) = (name.clone(), payload.clone(), id.clone(), by.clone());
+                    let received = Received { name, payload, at: *at, plain: *plain, id, by };
                     self.received.insert(number, received);
                     self.free(number);
                 }
@@ -360,8 +362,8 @@ impl Signals {
         let taken: BTreeSet<u64> = taken.chain(self.taken.keys().map(|(_, signal)| *signal)).collect();
         let not_taken = self.received.iter().filter(|(signal, _)| !taken.contains(signal));
         let record = |(_, signal): (_, &Received)| {
-            let Received { name, payload, plain, id, by } = signal.clone();
-            EventKind::SignalReceived { name, payload, id, by, plain }
+            let Received { name, payload, at, plain, id, by } = signal.clone();
+            EventKind::SignalReceived { name, payload, at, id, by, plain }
         };
         not_taken.map(record).collect()
     }
@@ -378,14 +380,16 @@ impl Signals {
 
     /// The open waits for which no signal has come, each with its path, by the names of the signals.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = (&str, AwaitedSignal)> {
-        let open = self
-            .queues
-            .values()
-            .flat_map(|queue| queue.open.values().skip(queue.free.len()).map(|path| (path, &queue.schema)));
+        let open = self.queues.values().flat_map(|queue| {
+            let given: BTreeSet<&str> =
+                self.pairs(queue, |_| true, |_| true).into_iter().map(|(path, _)| path).collect();
+            let left = queue.open.values().map(String::as_str).filter(move |path| !given.contains(path));
+            left.map(|path| (path, &queue.schema))
+        });
         open.filter_map(|(path, schema)| Some((path, self.waits.get(path)?, schema))).map(|(path, wait, schema)| {
             let node = path.rsplit_once('/').map_or("", |(node, _)| node).to_owned();
             let (name, until, schema) = (wait.name.clone(), wait.until, schema.clone());
-            (path.as_str(), AwaitedSignal { name, path: node, until, schema })
+            (path, AwaitedSignal { name, path: node, until, schema })
         })
     }
 
@@ -414,16 +418,38 @@ impl Signals {
         can_take: impl Fn(&str) -> bool,
         is_held_up: impl Fn(&str) -> bool,
     ) -> Vec<(String, u64)> {
-        let mut deliveries = Vec::new();
-        for (name, Queue { free, open, .. }) in &self.queues {
-            if free.is_empty() || open.is_empty() || is_held_up(name) {
-                continue;
-            }
-            let free = free.iter().filter(|signal| !under_way.values().any(|other| other == *signal));
-            let open = open.values().filter(|path| !under_way.contains_key(*path) && can_take(path));
-            deliveries.extend(open.zip(free).map(|(path, signal)| (path.clone(), *signal)));
+        let is_free = |signal: &u64| !under_way.values().any(|other| other == signal);
+        let is_open = |path: &str| !under_way.contains_key(path) && can_take(path);
+        let queues = self.queues.iter().filter(|(name, _)| !is_held_up(name));
+        let pairs = queues.flat_map(|(_, queue)| self.pairs(queue, is_open, is_free));
+        pairs.map(|(path, signal)| (path.to_owned(), signal)).collect()
+    }
+
+    /// Each free signal of a queue, in their order, with the first open wait for it.
+    fn pairs<'q>(
+        &self,
+        queue: &'q Queue,
+        is_open: impl Fn(&str) -> bool,
+        is_free: impl Fn(&u64) -> bool,
+    ) -> Vec<(&'q str, u64)> {
+        if queue.free.is_empty() || queue.open.is_empty() {
+            return Vec::new();
         }
-        deliveries
+        let mut open: Vec<&str> = queue.open.values().map(String::as_str).filter(|path| is_open(path)).collect();
+        let mut pairs = Vec::new();
+        for signal in queue.free.iter().filter(|signal| is_free(signal)) {
+            if let Some(first) = open.iter().position(|path| self.is_in_time(*signal, path)) {
+                pairs.push((open.remove(first), *signal));
+            }
+        }
+        pairs
+    }
+
+    /// Whether a signal came before the time of a wait was up: it was there when the wait was opened, by whatever clock, or
+    /// says so.
+    fn is_in_time(&self, signal: u64, path: &str) -> bool {
+        let Some(Wait { until: Some(until), since, .. }) = self.waits.get(path) else { return true };
+        signal < *since || self.received.get(&signal).is_some_and(|received| received.at <= *until)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The meaning of signals, by the records alone: each counts once, goes to one wait, and is lost by none.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
 
 use super::sites::Sites;
 use crate::event::{AfterFailure, EventKind};
@@ -11,12 +12,16 @@ use crate::store::Stored;
 pub(super) struct Signals {
     /// By number: the name, and the wait that has it.
     received: BTreeMap<u64, (String, Option<Holder>)>,
+    /// By number: when it came.
+    came: BTreeMap<u64, SystemTime>,
     /// Those with an id.
     ids: BTreeSet<(String, String)>,
     /// The open waits by path, with the names of their signals.
     open: BTreeMap<String, String>,
     /// All waits, with the names of their signals.
     waits: BTreeMap<String, String>,
+    /// Until when a wait is open, with the number of the record that says so.
+    until: BTreeMap<String, (SystemTime, u64)>,
     /// Children that were dropped since they began.
     dropped: BTreeSet<String>,
 }
@@ -36,16 +41,19 @@ impl Signals {
         let (path, number) = (&stored.record.path, stored.seq);
         let is_below = |at: &str| at.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/'));
         match &stored.record.kind {
-            EventKind::SignalReceived { name, id, .. } => {
+            EventKind::SignalReceived { name, at, id, .. } => {
                 if let Some(id) = id
                     && !self.ids.insert((name.clone(), id.clone()))
                 {
                     return Err("is a signal that the run has got before".to_owned());
                 }
                 self.received.insert(number, (name.clone(), None));
+                self.came.insert(number, *at);
             }
             EventKind::SignalsKnown { signals } => self.ids.extend(signals.iter().cloned()),
-            EventKind::SignalAwaited { name, .. } => {
+            EventKind::SignalAwaited { name, until, .. } => {
+                self.until.remove(path);
+                self.until.extend(until.map(|until| (path.clone(), (until, number))));
                 self.open.insert(path.clone(), name.clone());
                 self.waits.insert(path.clone(), name.clone());
             }
@@ -65,6 +73,9 @@ impl Signals {
                     return Err(format!("gets a signal `{of}`, and waits for `{name}`"));
                 }
                 *holder = Some(Holder { path: path.clone(), has_taken: false });
+                if self.is_late(*signal, path) {
+                    return Err(format!("gets the signal {signal}, which came when its time was up"));
+                }
             }
             EventKind::SignalTaken => {
                 let holder = self.holders().find(|holder| holder.path == *path);
@@ -113,6 +124,12 @@ impl Signals {
         self.received.iter().filter(|(_, (_, holder))| !is_taken(holder)).map(|(number, _)| *number).collect()
     }
 
+    /// Whether a signal came behind a wait, and when its time was up.
+    fn is_late(&self, signal: u64, path: &str) -> bool {
+        let until = self.until.get(path).zip(self.came.get(&signal));
+        until.is_some_and(|((until, since), came)| signal > *since && came > until)
+    }
+
     fn holders(&mut self) -> impl Iterator<Item = &mut Holder> {
         self.received.values_mut().filter_map(|(_, holder)| holder.as_mut())
     }
@@ -136,8 +153,11 @@ impl Signals {
     /// # Errors
     /// The wait, and the signal.
     pub(super) fn rests(&self) -> Result<(), String> {
-        let free = |name: &str| self.received.iter().find(|(_, (of, holder))| of == name && holder.is_none());
-        let left = self.open.iter().find_map(|(path, name)| Some((path, free(name)?.0)));
+        let free = |path: &str, name: &str| {
+            let mut received = self.received.iter();
+            received.find(|(number, (of, holder))| of == name && holder.is_none() && !self.is_late(**number, path))
+        };
+        let left = self.open.iter().find_map(|(path, name)| Some((path, free(path, name)?.0)));
         match left {
             Some((path, signal)) => {
                 Err(format!("the run is said to wait, and `{path}` does not get the signal {signal}"))

@@ -564,6 +564,32 @@ fn what_came_in_time_came_in_time_after_a_restart() {
     assert_eq!(result.unwrap(), json!("5, 6"));
 }
 
+/// Another process sends it, by a clock that shows an hour and a half more.
+#[test]
+fn what_came_late_while_no_process_was_there_goes_to_the_next_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || SqliteStore::open(directory.path().join("runs.db"));
+    life(async {
+        let engine = Engine::builder().store(open().await.unwrap()).resource(Death::default());
+        let run = engine.register::<limited>().build().unwrap().start::<limited>(()).id("run").await.unwrap();
+        awaited(run.outcome().await.unwrap());
+    });
+    let later = || SystemTime::now() + HOUR + HOUR / 2;
+    life(async {
+        let engine = Engine::builder().store(open().await.unwrap()).clock(later).build().unwrap();
+        engine.signal("run", PAID, 5).await.unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        assert_eq!(run.awaited_signals().await.unwrap().len(), 1, "the wait is open until its timer fires");
+    });
+    life(async {
+        let engine = Engine::builder().store(open().await.unwrap()).clock(later).resource(Death::default());
+        let engine = engine.register::<limited>().build().unwrap();
+        engine.recover().await.unwrap();
+        let run = engine.get_run_of::<limited>("run").await.unwrap().unwrap();
+        assert_eq!(run.result().await.unwrap(), "nothing came within 3600s, 5");
+    });
+}
+
 #[tokio::test]
 async fn a_run_that_waits_for_a_signal_can_be_cancelled() {
     let engine = Engine::builder().store(MemoryStore::new()).register::<taking>().build().unwrap();

@@ -1,7 +1,7 @@
 //! The journal of a run that other processes add to.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -345,7 +345,7 @@ fn next_run(owner: Owner) -> NewRun {
 
 fn signal(id: &str) -> Record {
     let (name, id) = ("paid".to_owned(), Some(id.to_owned()));
-    record(EventKind::SignalReceived { name, payload: json!(1), id, by: None, plain: false })
+    record(EventKind::SignalReceived { name, payload: json!(1), at: UNIX_EPOCH, id, by: None, plain: false })
 }
 
 /// The signals that go over to the next run, by its first records.

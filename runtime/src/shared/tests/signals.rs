@@ -1,5 +1,7 @@
 //! Which wait has which signal, by records.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use serde_json::json;
 
 use super::super::signals::Signals;
@@ -11,11 +13,25 @@ const OTHER: &str = "w/b/wait:m.1";
 
 fn received(id: Option<&str>) -> EventKind {
     let (name, id) = ("m".to_owned(), id.map(str::to_owned));
-    EventKind::SignalReceived { name, payload: json!(1), id, by: None, plain: false }
+    EventKind::SignalReceived { name, payload: json!(1), at: second(0), id, by: None, plain: false }
+}
+
+fn received_in(at: u64) -> EventKind {
+    let name = "m".to_owned();
+    EventKind::SignalReceived { name, payload: json!(1), at: second(at), id: None, by: None, plain: false }
+}
+
+fn second(number: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(number)
 }
 
 fn awaited() -> EventKind {
     EventKind::SignalAwaited { name: "m".to_owned(), until: None, inside: Vec::new(), schema: None }
+}
+
+fn awaited_until(until: u64) -> EventKind {
+    let until = Some(second(until));
+    EventKind::SignalAwaited { name: "m".to_owned(), until, inside: Vec::new(), schema: None }
 }
 
 fn in_items_of(each: &str) -> EventKind {
@@ -69,6 +85,23 @@ fn the_oldest_signal_goes_to_the_wait_that_has_been_open_for_the_longest_time() 
     assert_eq!(signals.deliveries(&under_way, |_| true, |_| false), [(WAIT.to_owned(), 3)]);
     assert_eq!(signals.deliveries(&[].into(), |path| path == WAIT, |_| false), [(WAIT.to_owned(), 0)]);
     assert!(signals.deliveries(&[].into(), |_| true, |name| name == "m").is_empty());
+}
+
+#[test]
+fn a_signal_goes_to_no_wait_whose_time_was_up_when_it_came() {
+    let both = [(WAIT, awaited_until(5)), ("w", received_in(6)), ("w", received_in(5))];
+    let late = folded(&both[..2]);
+    assert_eq!(next(&late), []);
+    let open = |signals: &Signals| signals.open_waits().map(|(path, _)| path.to_owned()).collect::<Vec<_>>();
+    assert_eq!(open(&late), [WAIT], "it is the timer that ends it");
+    // A later one may have come from a machine whose clock is behind.
+    assert_eq!(next(&folded(&both)), [(WAIT.to_owned(), 2)]);
+    let withdrawn = [&both[..2], &[(WAIT, EventKind::RequestWithdrawn), (OTHER, awaited())]].concat();
+    assert_eq!(next(&folded(&withdrawn)), [(OTHER.to_owned(), 1)], "it is kept for the next wait");
+    let before = [("w", received_in(6)), (WAIT, awaited_until(5))];
+    assert_eq!(next(&folded(&before)), [(WAIT.to_owned(), 0)], "it was there, by a clock that is ahead");
+    let beside = [&both[..2], &[(OTHER, awaited_until(6))]].concat();
+    assert_eq!((next(&folded(&beside)), open(&folded(&beside))), (vec![(OTHER.to_owned(), 1)], vec![WAIT.to_owned()]));
 }
 
 #[test]

@@ -293,6 +293,8 @@ enum Short {
         name: String,
         #[serde(rename = "p")]
         payload: Value,
+        #[serde(rename = "a", with = "millis")]
+        at: SystemTime,
         #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
