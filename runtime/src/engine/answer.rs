@@ -131,9 +131,17 @@ impl Engine {
         }
         if let Err(error) = looked {
             for answer in new.iter().filter(|answer| answer.is_new()).chain(&unchecked) {
-                if !answer.is_settled() {
-                    answer.settle(Settled::Answered(Err(error.clone())));
+                if answer.is_settled() {
+                    continue;
                 }
+                let error = match (answer.unchecked(), &error) {
+                    // It is recorded, and whoever resumes the run reads it.
+                    (Some(Unchecked { id, .. }), AnswerError::Run(RunError::ShutDown)) => {
+                        AnswerError::Unread { run: run.clone(), question: id }
+                    }
+                    (_, error) => error.clone(),
+                };
+                answer.settle(Settled::Answered(Err(error)));
             }
             return Asked::default();
         }
@@ -215,10 +223,11 @@ impl Engine {
     }
 
     async fn record_answers(&self, run: &str, answers: &[Arc<Answer>], asked: &mut Asked) -> Result<(), AnswerError> {
-        let header = self.header_of(run).await?;
-        self.check_can_continue(&header).await?;
-        let is_checked = schema::IS_CHECKED || self.0.workflows.contains_key(&header.workflow);
         loop {
+            // Each time: the run may have been deleted.
+            let header = self.header_of(run).await?;
+            self.check_can_continue(&header).await?;
+            let is_checked = schema::IS_CHECKED || self.0.workflows.contains_key(&header.workflow);
             self.read_questions(header.key, asked, None).await?;
             let mut taken = Vec::new();
             for answer in answers.iter().filter(|answer| answer.is_new()) {

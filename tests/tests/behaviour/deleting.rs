@@ -249,3 +249,28 @@ async fn a_handle_of_a_run_that_was_retried_and_deleted_does_not_return_what_cam
 
     assert!(matches!(run.result().await, Err(RunError::NotFound)));
 }
+
+/// Another engine has the run, and what it has read of the questions is out of date.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_run_that_is_deleted_meanwhile_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut engines = Vec::new();
+    for _ in 0..2 {
+        let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+        let engine = Engine::builder().store(store).register::<decided>().build().unwrap();
+        engine.recover().await.unwrap();
+        engines.push(engine);
+    }
+    let [first, second] = &engines[..] else { unreachable!() };
+    for round in 0..20 {
+        let id = format!("run {round}");
+        first.start::<decided>("a".into()).id(&*id).await.unwrap().outcome().await.unwrap();
+        let (answering, of) = (second.clone(), id.clone());
+        let answered = tokio::spawn(async move { answering.answer(&of, "go", true).await });
+        // It may have been read before.
+        let _ = first.cancel(&id).await;
+        while let Err(DeleteError::NotOver { .. }) = first.delete_run(&id).await {}
+        let answered = tokio::time::timeout(Duration::from_secs(60), answered).await;
+        answered.expect("it does not look for ever").unwrap().err();
+    }
+}
