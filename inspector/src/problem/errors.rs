@@ -69,6 +69,7 @@ impl From<StartError> for Problem {
                 Problem::new(CONFLICT, "not_registered", detail)
             }
             StartError::Run(error) => error.clone().into(),
+            StartError::ShutDown => RunError::ShutDown.into(),
             StartError::Store(error) => error.clone().into(),
             _ => Problem::new(INTERNAL, "start_failed", detail),
         }

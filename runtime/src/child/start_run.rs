@@ -306,10 +306,12 @@ impl<W: Workflow> Request<'_, W> {
                 // In a task of its own, for which the end of this run waits: once it has begun it is not dropped halfway.
                 let start = start.started_by(by).into_future().in_current_span();
                 let started = tokio::spawn(run.track_start(start)).await;
-                let started = started.unwrap_or(Err(StartError::Run(RunError::ShutDown)));
+                let started = started.unwrap_or(Err(StartError::ShutDown));
                 match &started {
                     // This run stops as well, and the node starts the other one when it is resumed.
-                    Err(StartError::Run(RunError::ShutDown)) => return std::future::pending().await,
+                    Err(StartError::ShutDown | StartError::Run(RunError::ShutDown)) => {
+                        return std::future::pending().await;
+                    }
                     Err(StartError::Store(error)) => run.pending_if_away(error).await,
                     _ => {}
                 }

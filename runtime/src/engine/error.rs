@@ -245,6 +245,9 @@ pub enum StartError {
     /// A run with this id exists and cannot be resumed in this process.
     #[error(transparent)]
     Run(RunError),
+    /// The engine is shut down.
+    #[error("the engine is shut down, and the run was not recorded: start it in another process")]
+    ShutDown,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

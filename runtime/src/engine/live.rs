@@ -135,6 +135,10 @@ pub(super) struct ReadyRun {
 }
 
 impl ReadyRun {
+    pub(super) fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
     /// Drops it, with the values of the user that it has read.
     pub(super) fn discard(self) {
         if let Drive::Resumed(prepared) = self.drive {

@@ -21,7 +21,7 @@ use crate::event::{EventKind, EventPosition};
 use crate::fault::Failure;
 use crate::node::{Payload, reread};
 use crate::run_error::RunError;
-use crate::shared::Progress;
+use crate::shared::{Journal, Progress};
 use crate::signal::AwaitedSignal;
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
 use crate::table::BoxValue;
@@ -118,6 +118,18 @@ impl<T> Run<T> {
             workflow: live.journal.workflow.as_str().into(),
             key: live.journal.key,
             live: Some(live),
+            gives: PhantomData,
+        }
+    }
+
+    /// A run that is recorded, and not driven here.
+    pub(super) fn of_journal(engine: &Engine, journal: &Journal) -> Self {
+        Run {
+            engine: engine.not_held(),
+            id: journal.run_id.as_str().into(),
+            workflow: journal.workflow.as_str().into(),
+            key: journal.key,
+            live: None,
             gives: PhantomData,
         }
     }

@@ -99,11 +99,17 @@ impl<T: Payload> Start<T> {
         let run = match self.prepare().await? {
             Prepared::Existing(run) | Prepared::Later(run) => run,
             Prepared::New(reservation, ready) => {
-                let live = engine.admit_in_caller(reservation, ready).map_err(StartError::from)?;
-                let in_caller = InCaller(&live);
-                poll_fn(|waker| in_caller.poll(waker)).await;
-                drop(in_caller);
-                Run::of_live(&engine, live)
+                let journal = Arc::clone(ready.journal());
+                match engine.admit_in_caller(reservation, ready) {
+                    Ok(live) => {
+                        let in_caller = InCaller(&live);
+                        poll_fn(|waker| in_caller.poll(waker)).await;
+                        drop(in_caller);
+                        Run::of_live(&engine, live)
+                    }
+                    Err(Halt::ShutDown) => Run::of_journal(&engine, &journal),
+                    Err(halt) => return Err(StartError::from(halt).into()),
+                }
             }
         };
         Ok(run.result().await?)

@@ -217,7 +217,7 @@ impl<T> Start<T> {
 
     /// Sets the id of the run, of at most 1,024 bytes, and not `.` or `..`. The default is a new UUID. If a run with this id, the same
     /// workflow and the same input exists, that run is returned, whether it runs, waits or has ended; if its process
-    /// has died it is resumed here. With another workflow or input, starting fails.
+    /// has died it is resumed here, and it keeps its own state and tags. With another workflow or input, starting fails.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -269,7 +269,8 @@ impl<T> Start<T> {
     /// Begins the run at this time and not at once, to the millisecond; at once if the time has passed. Until then it is
     /// [`Sleeping`](crate::RunStatus::Sleeping) in the store, and any engine with the store that has registered its
     /// workflow begins it. It can be cancelled before it begins. The time limit of the workflow counts from its
-    /// beginning.
+    /// beginning. A [retry](crate::Engine::retry) of one that was cancelled before, and a [fork](crate::Engine::fork) of one that has
+    /// not begun, begin at once.
     ///
     /// The workflow must be [registered](crate::EngineBuilder::register), also in an engine without a store: otherwise
     /// awaiting this returns [`StartError::NotRegistered`] or [`StartError::FlowInStore`].
@@ -319,7 +320,15 @@ impl<T> Start<T> {
         let engine = self.engine.clone();
         match self.prepare().await? {
             Prepared::Existing(run) => Ok(run),
-            Prepared::New(reservation, ready) => Ok(Run::of_live(&engine, engine.launch(reservation, ready)?)),
+            Prepared::New(reservation, ready) => {
+                let journal = Arc::clone(ready.journal());
+                match engine.launch(reservation, ready) {
+                    Ok(live) => Ok(Run::of_live(&engine, live)),
+                    // It is recorded, and whoever recovers the runs of this engine begins it.
+                    Err(Halt::ShutDown) => Ok(Run::of_journal(&engine, &journal)),
+                    Err(halt) => Err(halt.into()),
+                }
+            }
             Prepared::Later(run) => Ok(run),
         }
     }
@@ -335,7 +344,7 @@ impl<T> Start<T> {
             return Err(error.clone());
         }
         if engine.0.runs.is_closed() {
-            return Err(Halt::ShutDown.into());
+            return Err(StartError::ShutDown);
         }
         check_resources(&engine.0.env, &definition)?;
         let missing = definition.missing_keys(&state);

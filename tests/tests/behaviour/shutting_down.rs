@@ -1,15 +1,16 @@
 //! An engine that is shut down in good order.
 
 use std::future::{pending, poll_fn};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use graphweft::prelude::*;
-use graphweft::store::{Append, Appended, MemoryStore, RunStatus, SqliteStore, Store, StoreError};
-use graphweft::{Engine, EngineBuilder, EventKind, RunError, RunFilter, StartError};
+use graphweft::store::{Append, Appended, Created, MemoryStore, NewRun, RunStatus, SqliteStore, Store, StoreError};
+use graphweft::{AnswerError, Engine, EngineBuilder, EventKind, RunError, RunFilter, StartError};
 use graphweft_tests::Journal;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 #[derive(Clone)]
 struct Arrivals(mpsc::UnboundedSender<String>);
@@ -53,6 +54,7 @@ async fn sum(a: u32, b: u32) -> u32 {
 
 workflow! { chain(u32) -> u32 { START => first => second; } }
 workflow! { split(u32) -> u32 { START => first => (second, other) => sum; } }
+workflow! { adding(u32) -> u32 { START => other; } }
 workflow! { outer(u32) -> u32 { START => split => other; } }
 
 struct Process {
@@ -101,8 +103,80 @@ async fn nothing_starts_afterwards_and_nothing_is_left_in_the_store() {
 
     let refused = process.engine.start::<chain>(1).id("late").await.unwrap_err();
 
-    assert!(matches!(refused, StartError::Run(RunError::ShutDown)), "{refused}");
+    assert!(matches!(refused, StartError::ShutDown), "{refused}");
     assert!(store.header("late").await.unwrap().is_none());
+}
+
+/// The engine that has the run is alive, and does not move.
+#[test]
+fn an_answer_that_is_recorded_when_the_engine_is_shut_down_is_unread() {
+    let store = MemoryStore::new();
+    let engine = || Engine::builder().store(store.clone()).register::<asking>().build().unwrap();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stopped = runtime();
+    let _owner = stopped.block_on(async {
+        let owner = engine();
+        owner.start::<asking>(()).id("run").await.unwrap().outcome().await.unwrap();
+        owner
+    });
+    runtime().block_on(async {
+        let engine = engine();
+        let answering = engine.clone();
+        let answered = tokio::spawn(async move { answering.answer("run", "amount", 3).await });
+        let is_recorded = async || {
+            let history = engine.history("run").await.unwrap().unwrap();
+            history.iter().any(|event| matches!(event.kind, EventKind::Answered { .. }))
+        };
+        while !is_recorded().await {
+            tokio::task::yield_now().await;
+        }
+        engine.shutdown().await;
+        let refused = soon(answered).await.unwrap().unwrap_err();
+        assert!(matches!(refused, AnswerError::Unread { .. }), "{refused}");
+    });
+}
+
+/// A store that is slow to create a run.
+struct SlowToCreate {
+    inner: MemoryStore,
+    came: Arc<Notify>,
+    goes_on: Arc<Notify>,
+}
+
+impl Store for SlowToCreate {
+    graphweft_tests::forward_store! {
+        join leave append start_over read header count overview open_questions list delete reserve_task claim is_alive
+        is_served is_shared feed feed_end graph logs
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        Box::pin(async {
+            let created = self.inner.create(run).await;
+            self.came.notify_one();
+            self.goes_on.notified().await;
+            created
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_was_recorded_when_the_engine_was_shut_down_is_started() {
+    let inner = MemoryStore::new();
+    let (came, goes_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let slow = SlowToCreate { inner: inner.clone(), came: Arc::clone(&came), goes_on: Arc::clone(&goes_on) };
+    let engine = Engine::builder().store(slow).register::<adding>().build().unwrap();
+    let starting = engine.clone();
+    let started = tokio::spawn(async move { starting.start::<adding>(1).id("run").await });
+    came.notified().await;
+    soon(engine.shutdown()).await;
+    goes_on.notify_one();
+
+    let run = started.await.unwrap().unwrap();
+    assert_eq!(run.id(), "run");
+    assert_eq!(soon(run.result()).await, Err(RunError::ShutDown));
+    let next = Engine::builder().store(inner).register::<adding>().build().unwrap();
+    next.recover().await.unwrap();
+    assert_eq!(next.get_run_of::<adding>("run").await.unwrap().unwrap().result().await, Ok(6));
 }
 
 #[tokio::test]
