@@ -59,7 +59,7 @@ impl<T> Run<T> {
     /// same of that workflow: it is also known if it is named by `#[node(uses(..))]` or
     /// [registered as a node](crate::EngineBuilder::register_node), and once this engine has called it.
     pub async fn input_of(&self, path: &str) -> Result<Option<Json>, RunError> {
-        let (header, mut history) = self.header_and_records().await?;
+        let (header, history) = self.header_and_records().await?;
         let starts = |stored: &Stored, is_first: bool| {
             stored.record.path == path
                 && match stored.record.kind {
@@ -79,8 +79,7 @@ impl<T> Run<T> {
             }
             _ => {}
         }
-        history.truncate(at + 1);
-        let mut inputs = inputs(self.engine(), &header, history, |seq| seq == at).await;
+        let mut inputs = inputs(self.engine(), &header, history, at + 1, |seq| seq == at).await;
         inputs.remove(path).transpose()
     }
 
@@ -111,7 +110,7 @@ impl<T> Run<T> {
     /// If the store cannot be read or does not contain the run.
     pub async fn inputs(&self) -> Result<BTreeMap<String, Result<Json, RunError>>, RunError> {
         let (header, history) = self.header_and_records().await?;
-        Ok(inputs(self.engine(), &header, history, |_| true).await)
+        Ok(inputs(self.engine(), &header, history, usize::MAX, |_| true).await)
     }
 
     async fn header_and_records(&self) -> Result<(RunHeader, Vec<Stored>), RunError> {
@@ -125,11 +124,13 @@ impl<T> Run<T> {
     }
 }
 
-/// The inputs of the starts that are wanted, by their places among the records; of several at a path, the last one counts.
+/// The inputs of the starts that are wanted, by their places among the first `count` records; of several at a path, the last one
+/// counts. The records behind those say under which graphs they were made.
 async fn inputs(
     engine: &Engine,
     header: &RunHeader,
     mut history: Vec<Stored>,
+    count: usize,
     wants: impl Fn(usize) -> bool,
 ) -> BTreeMap<String, Result<Json, RunError>> {
     let is_start = |stored: &Stored| matches!(stored.record.kind, EventKind::NodeStarted { .. });
@@ -138,6 +139,7 @@ async fn inputs(
     let mut wanted =
         starts.map(|(at, stored)| (at, stored.record.path.clone())).collect::<Vec<_>>().into_iter().peekable();
     let mut folds = InputFolds::of(engine, header, &mut history).await;
+    history.truncate(count);
     let mut found = BTreeMap::new();
     let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
     let was_retried = history.iter().any(is_retry);

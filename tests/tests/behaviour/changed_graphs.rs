@@ -2,6 +2,7 @@
 
 use std::future::pending;
 
+use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::store::MemoryStore;
 use graphweft::{Engine, EventKind, ForkError, Retry, RunError, Workflow, json};
@@ -359,4 +360,93 @@ fn what_was_skipped_must_still_be_skipped() {
     });
     let error = resumed::<routes::now::fork>(&store).unwrap_err();
     assert!(error.to_string().contains("warns") || error.to_string().contains("goes_on"), "{error}");
+}
+
+/// A run goes on under a graph in which its first node is renamed.
+mod renames {
+    pub(super) mod before {
+        use graphweft::prelude::*;
+
+        #[node]
+        pub(in super::super) async fn check(n: u32) -> u32 {
+            n + 1
+        }
+
+        #[node]
+        pub(in super::super) async fn approve(n: u32, ctx: &Context) -> bool {
+            ctx.ask::<bool>("fine", "?").await && n > 0
+        }
+
+        #[node]
+        pub(in super::super) async fn big(_: bool) -> u32 {
+            1
+        }
+
+        #[node]
+        pub(in super::super) async fn small(_: bool) -> u32 {
+            2
+        }
+
+        #[node]
+        pub(in super::super) async fn ends(n: u32, ctx: &Context) -> u32 {
+            ctx.ask::<bool>("end", "?").await;
+            n
+        }
+
+        workflow! {
+            pub(in super::super) ship(u32) -> u32 { START => check => approve => <true: big, false: small> => ends; }
+        }
+    }
+
+    pub(super) mod after {
+        pub(in super::super) use super::before::{approve, big, ends, small};
+        use graphweft::prelude::*;
+
+        #[node(renamed_from = "check")]
+        pub(in super::super) async fn validate(n: u32) -> u32 {
+            n + 1
+        }
+
+        #[node]
+        pub(in super::super) async fn label(n: u32) -> u32 {
+            n * 10
+        }
+
+        workflow! {
+            pub(in super::super) ship(u32) -> u32 {
+                START => validate => approve => <true: big, false: small> => ends => label;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn inputs_and_derived_events_are_there_on_both_sides_of_a_renaming() {
+    let store = MemoryStore::new();
+    let before = Engine::builder().store(store.clone()).register::<renames::before::ship>().build().unwrap();
+    before.start::<renames::before::ship>(5).id("x").await.unwrap().outcome().await.unwrap();
+    before.shutdown().await;
+
+    let after = Engine::builder().store(store.clone()).register::<renames::after::ship>().build().unwrap();
+    let run = after.get_run_of::<renames::after::ship>("x").await.unwrap().unwrap();
+    // From before the run goes on, and so by the first graph.
+    let events = run.events();
+    after.recover().await.unwrap();
+    run.answer("fine", true).await.unwrap();
+    run.outcome().await.unwrap();
+    run.answer("end", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 10);
+
+    let derived = |events: Vec<graphweft::Event>| -> Vec<(String, &str)> {
+        events.into_iter().filter(|event| event.derived).map(|event| (event.path, event.kind.name())).collect()
+    };
+    let skipped = [("ship/small".to_owned(), "node_skipped")];
+    assert_eq!(derived(events.collect().await), skipped, "as they come");
+    assert_eq!(derived(after.history("x").await.unwrap().unwrap()), skipped, "from the beginning");
+
+    let inputs = run.inputs().await.unwrap();
+    for (path, input) in [("ship/check", json!(5)), ("ship/approve", json!(6)), ("ship/big", json!(true))] {
+        assert_eq!(run.input_of(path).await, Ok(Some(input.clone())), "{path}");
+        assert_eq!(inputs.get(path), Some(&Ok(input)), "{path}");
+    }
 }
