@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use graphweft::Signal;
 use graphweft::prelude::*;
 use graphweft::testing::{Lab, fails, sequence};
 
@@ -302,6 +303,32 @@ async fn a_run_that_starts_over_survives() {
     let lab = Lab::of::<counting>().repeatable::<count>();
     assert_eq!(lab.run(0).await.output(), &3);
     lab.crash_at_every_commit(0).await;
+}
+
+#[tokio::test]
+async fn a_run_that_has_started_over_gets_the_signals_and_answers_of_the_lab() {
+    const SAID: Signal<i64> = Signal::new("said");
+
+    #[node]
+    async fn talk(mut heard: Vec<i64>, ctx: &Context) -> Vec<i64> {
+        for at in 0_u32.. {
+            let said = ctx.wait(SAID).key(at).await;
+            if said < 0 {
+                break;
+            }
+            heard.push(said);
+            if heard.len().is_multiple_of(2) {
+                ctx.start_over::<chat>(heard.clone()).await;
+            }
+        }
+        if ctx.ask("agreed", "Is that all?").await { heard } else { Vec::new() }
+    }
+    workflow! { chat(Vec<i64>) -> Vec<i64> { START => talk; } }
+
+    let lab = Lab::of::<chat>().repeatable::<talk>().answer("agreed", true);
+    let lab = [1, 2, 3, -1].into_iter().fold(lab, |lab, said| lab.signal(SAID, said));
+    assert_eq!(lab.run(Vec::new()).await.output(), &[1, 2, 3]);
+    lab.crash_at_every_commit(Vec::new()).await;
 }
 
 #[node]

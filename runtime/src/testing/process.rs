@@ -91,9 +91,7 @@ impl<W: Workflow> Lab<W> {
     ) -> Result<Rests, String> {
         let mut run = self.begin::<V>(engine, world, store, input).await?;
         loop {
-            while let Some(next) = run.next().await.map_err(|error| error.to_string())? {
-                run = next;
-            }
+            run = last_of(run).await?;
             // Before anything else: what is recorded from here on is not missed.
             let seen = self.events(engine).await?.last().map_or(0, |event| event.seq + 1);
             let came = match select(pin!(run.outcome()), pin!(store.crashed())).await {
@@ -101,6 +99,12 @@ impl<W: Workflow> Lab<W> {
                 Either::Right(_) => return Err("the process has crashed".to_owned()),
             };
             if let Outcome::Waiting(_) | Outcome::AwaitingSignals(_) = came {
+                // It may be that of a run that has begun meanwhile, and a handle knows the questions of its own run.
+                let was = run.id().to_owned();
+                run = last_of(run).await?;
+                if run.id() != was {
+                    continue;
+                }
                 let is_moving = match self.send(engine, &run, world).await? {
                     Sending::Sent => {
                         tokio::task::yield_now().await;
@@ -247,4 +251,12 @@ impl<W: Workflow> Lab<W> {
 pub(super) fn clock_of(world: &World) -> impl Fn() -> SystemTime + Send + Sync + 'static {
     let (instant, time) = world.began();
     move || time + instant.elapsed()
+}
+
+/// The run that follows it last, by starting over.
+async fn last_of(mut run: Run<Json>) -> Result<Run<Json>, String> {
+    while let Some(next) = run.next().await.map_err(|error| error.to_string())? {
+        run = next;
+    }
+    Ok(run)
 }
