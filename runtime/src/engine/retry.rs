@@ -57,8 +57,10 @@ pub enum RetryError {
         /// What to do instead.
         help: &'static str,
     },
-    /// The run has no events at a path.
-    #[error("run `{run}` has no events at `{path}`; `engine.history(..)` lists its events")]
+    /// No node and no request has a record at a path.
+    #[error(
+        "run `{run}` has no record of a node at `{path}`; `engine.history(..)` lists them, beside events that are derived"
+    )]
     UnknownPath {
         /// The run.
         run: String,
@@ -232,7 +234,8 @@ impl Retry {
         }
         let mut history = engine.0.store.read(header.key, 0, usize::MAX).await?;
         for path in from_nodes.iter().chain(&rerun) {
-            if !history.iter().any(|stored| stored.record.path == *path) {
+            // The records of the run itself are those of no node.
+            if *path == header.workflow || !history.iter().any(|stored| stored.record.path == *path) {
                 return Err(RetryError::UnknownPath { run, path: path.clone() });
             }
         }

@@ -295,8 +295,10 @@ async fn what_cannot_be_retried_says_why() {
     let error = engine.retry("nobody").await.unwrap_err();
     assert_eq!(error, RetryError::UnknownRun { run: "nobody".into() });
     engine.start::<job>(3).id("x").await.unwrap().outcome().await.unwrap();
-    let error = engine.retry("x").from_node("job/inner/befor").await.unwrap_err();
-    assert!(matches!(error, RetryError::UnknownPath { .. }), "{error}");
+    for path in ["job/inner/befor", "job"] {
+        let error = engine.retry("x").from_node(path).await.unwrap_err();
+        assert!(matches!(error, RetryError::UnknownPath { .. }), "{error}");
+    }
     works.0.store(true, Ordering::SeqCst);
     engine.retry("x").await.unwrap().result().await.unwrap();
     let error = engine.retry("x").await.unwrap_err();
