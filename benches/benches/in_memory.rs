@@ -15,7 +15,7 @@ fn all(criterion: &mut Criterion) {
         ("chain of 100 nodes", in_memory::chain(&runtime, Place::Main, &nobody)),
         ("fan-out to 100 and join", in_memory::fan_out(&runtime, Place::Main, &nobody)),
         ("loop of 10,000 turns", in_memory::rounds(&runtime, Place::Main, &nobody)),
-        ("a short run through an engine", in_memory::awaited(&runtime)),
+        ("a short run through an engine", in_memory::awaited(&runtime, Place::Main)),
     ];
     for (name, contenders) in works {
         let mut group = criterion.benchmark_group(name);

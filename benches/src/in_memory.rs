@@ -103,27 +103,20 @@ pub fn rounds<'a>(runtime: &'a Runtime, place: Place, peers: &Peers) -> Vec<Cont
 }
 
 /// A short run of three nodes through an engine, awaited by its caller: in the caller's task, and in a task of its own.
-pub fn awaited(runtime: &Runtime) -> Vec<Contender<'_>> {
+pub fn awaited(runtime: &Runtime, place: Place) -> Vec<Contender<'_>> {
     let engine = Engine::builder().build().expect("an engine");
     let through = |engine: &Engine, name, role, one: fn(Engine) -> BoxFuture<'static, u64>| {
         let engine = engine.clone();
         Contender::new(name, role, 1, move |times| {
             let engine = engine.clone();
-            timed(runtime, Place::Main, times, move || one(engine.clone()))
+            timed(runtime, place, times, move || one(engine.clone()))
         })
     };
     vec![
         through(&engine, "graphweft, `run_to_end`", Role::Ours, |engine| {
             async move { engine.run_to_end::<flows::short>(1).await.expect("it cannot fail") }.boxed()
         }),
-        contender!(
-            runtime,
-            Place::Main,
-            "a spawn and a wake",
-            Limit,
-            1,
-            tokio::spawn(async { std::hint::black_box(1) })
-        ),
+        contender!(runtime, place, "a spawn and a wake", Limit, 1, tokio::spawn(async { std::hint::black_box(1) })),
         through(&engine, "graphweft, `start` and `result`", Role::Also, |engine| {
             let started =
                 async move { engine.start::<flows::short>(1).await.expect("it needs nothing").result().await };
@@ -133,14 +126,14 @@ pub fn awaited(runtime: &Runtime) -> Vec<Contender<'_>> {
 }
 
 /// The same, held against each other.
-fn in_its_own_task(awaited: &[Measured]) -> Row {
+fn in_its_own_task(awaited: &[Measured], within: &str) -> Row {
     let with_role = |name: &str, role| {
         let measured = awaited.iter().find(|measured| measured.name == name).expect("it was measured");
         Measured { role, ..measured.clone() }
     };
     let spawned = with_role("graphweft, `start` and `result`", Role::Ours);
     let both = [spawned, with_role("graphweft, `run_to_end`", Role::Limit)];
-    let row = Row::of("a short run of 3 nodes through an engine, in a task of its own", &both);
+    let row = Row::of(format!("a short run of 3 nodes through an engine, in a task of its own{within}"), &both);
     let is_reached = row.ratio.is_some_and(|ratio| ratio <= 2.0);
     row.with_target(Target::new("≤ 2 × that in the caller's task", is_reached))
 }
@@ -150,10 +143,6 @@ pub fn rows(runtime: &Runtime, peers: &Peers, effort: Effort) -> Vec<Row> {
     let mut rows = rows_in(runtime, Place::Main, peers, effort);
     rows.push(last_thousand(runtime, effort));
     rows.extend(rows_in(runtime, Place::Spawned, &Peers::default(), effort));
-    let awaited = paired(awaited(runtime), effort);
-    let work = "a short run of 3 nodes through an engine, in the task of its caller";
-    rows.push(Row::of(work, &awaited).at_most(8000.0));
-    rows.push(in_its_own_task(&awaited));
     rows
 }
 
@@ -162,6 +151,7 @@ fn rows_in(runtime: &Runtime, place: Place, peers: &Peers, effort: Effort) -> Ve
     let in_engine = paired(chain_in_engine(runtime, place), effort);
     let fan_out = paired(fan_out(runtime, place, peers), effort);
     let rounds = paired(rounds(runtime, place, peers), effort);
+    let awaited = paired(awaited(runtime, place), effort);
     let within = match place {
         Place::Main => "",
         Place::Spawned => ", in a spawned task",
@@ -172,6 +162,9 @@ fn rows_in(runtime: &Runtime, place: Place, peers: &Peers, effort: Effort) -> Ve
         Row::of(format!("fan-out to 100 and join, a node{within}"), &fan_out).at_most_times_the_limit(4.0),
         in_tasks(&fan_out, within),
         Row::of(format!("loop of 10,000 turns, a turn{within}"), &rounds).at_most_times_the_limit(5.0),
+        Row::of(format!("a short run of 3 nodes through an engine, in the task of its caller{within}"), &awaited)
+            .at_most(8000.0),
+        in_its_own_task(&awaited, within),
     ]
 }
 
