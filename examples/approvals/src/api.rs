@@ -1,6 +1,7 @@
 //! The routes. Each error of the engine is a [`Problem`]: a status, and a body that says what to do.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -11,7 +12,7 @@ use axum::{Json, Router};
 use futures::{Stream, StreamExt};
 use graphweft::prelude::*;
 use graphweft::store::RunKey;
-use graphweft::{QuestionFilter, RunInfo};
+use graphweft::{ParsePositionError, QuestionFilter, RunInfo};
 use graphweft_inspector::Problem;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -101,10 +102,17 @@ async fn events(
     State(engine): State<Engine>,
     Path(run): Path<String>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let run = self::run(&engine, &run).await?;
-    let seen = headers.get("Last-Event-ID").and_then(|id| id.to_str().ok()?.parse().ok());
-    let events = seen.map_or_else(|| run.events(), |seen| run.events_after(seen));
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Response> {
+    let run = self::run(&engine, &run).await.map_err(IntoResponse::into_response)?;
+    // Events from the beginning would be taken for news.
+    let bad = |error: &dyn Display| (StatusCode::BAD_REQUEST, format!("Last-Event-ID: {error}")).into_response();
+    let events = match headers.get("Last-Event-ID") {
+        Some(id) => {
+            let id = id.to_str().map_err(|error| bad(&error))?;
+            run.events_after(id.parse().map_err(|error: ParsePositionError| bad(&error))?)
+        }
+        None => run.events(),
+    };
     let sent = events.map(|event| {
         let message = Event::default().id(event.position().to_string()).json_data(&event);
         Ok(message.unwrap_or_else(|error| Event::default().comment(error.to_string())))
