@@ -192,7 +192,7 @@ impl Sent {
         SignalError::Invalid { signal: self.name.clone(), field, message }
     }
 
-    /// Its record. The time is as it is read back, so that whoever compares it decides alike.
+    /// Its record. The time is as it is read back, so that it compares alike after a restart.
     pub(crate) fn into_record(self, workflow: &str, now: SystemTime) -> Record {
         let Sent { name, payload, plain, id, by } = self;
         let kind = EventKind::SignalReceived { name, payload, at: whole_millis(now), id, by, plain };

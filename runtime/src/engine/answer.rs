@@ -135,7 +135,7 @@ impl Engine {
                     continue;
                 }
                 let error = match (answer.unchecked(), &error) {
-                    // It is recorded, and whoever resumes the run reads it.
+                    // It is recorded, and the process that resumes the run reads it.
                     (Some(Unchecked { id, .. }), AnswerError::Run(RunError::ShutDown)) => {
                         AnswerError::Unread { run: run.clone(), question: id }
                     }

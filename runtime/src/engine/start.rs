@@ -324,7 +324,7 @@ impl<T> Start<T> {
                 let journal = Arc::clone(ready.journal());
                 match engine.launch(reservation, ready) {
                     Ok(live) => Ok(Run::of_live(&engine, live)),
-                    // It is recorded, and whoever recovers the runs of this engine begins it.
+                    // It is recorded, and the process that recovers the runs of this engine begins it.
                     Err(Halt::ShutDown) => Ok(Run::of_journal(&engine, &journal)),
                     Err(halt) => Err(halt.into()),
                 }
