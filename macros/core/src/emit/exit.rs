@@ -180,9 +180,10 @@ impl Emission<'_> {
                     quote_spanned!(span=> #pattern => #body)
                 }
                 (Label::Default(_), Routing::Default { .. }) => self.emit_arm(node, arm, &quote!(#value)),
-                (Label::Default(_), Routing::Literals { .. }) => {
+                (Label::Default(at), Routing::Literals { .. }) => {
                     let body = self.emit_arm(node, arm, &quote!(#value));
-                    quote_spanned!(span=> _ => #body)
+                    let default = quote_spanned!(*at=> _);
+                    quote_spanned!(span=> #default => #body)
                 }
                 (Label::Default(_), _) => {
                     let body = self.emit_arm(node, arm, &default(quote!(#payload)));

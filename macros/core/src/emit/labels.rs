@@ -85,8 +85,9 @@ impl Emission<'_> {
             }
             Label::Literal { pattern, .. } => quote_spanned!(span=> #pattern => {}),
             Label::Default(at) => {
-                let at = glue(*at);
-                quote_spanned!(at=> _ => {})
+                // The user's own: rustc says there that the other labels are all.
+                let default = quote_spanned!(*at=> _);
+                quote_spanned!(glue(*at)=> #default => {})
             }
         });
         // The last arm keeps rustc from offering `todo!()` in the user's sight.
