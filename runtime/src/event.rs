@@ -313,7 +313,8 @@ pub enum EventKind {
         name: String,
         /// Its payload.
         payload: Value,
-        /// When it came to this run, or to the one that has started over. A wait whose time was up by then does not get it.
+        /// When it came to this run, or to the one that has started over. By the clock of the process that
+        /// has sent it. A wait whose time was up by then does not get it, unless it is opened again.
         #[serde(with = "millis")]
         at: SystemTime,
         /// Its id, [`Signalling::id`](crate::Signalling::id): another one with this name and id is not counted.

@@ -142,11 +142,13 @@ impl<T: Payload> Request<'_, T> {
         let schema = T::__schema().to_value();
         let schema = (!journal.desk.has_signal_schema(name, &schema)).then_some(schema);
         let is_open = item.awaits && item.signal.is_none();
-        if !item.awaits || (is_open && schema.is_some()) {
-            let until = match within {
-                Some(within) if !item.awaits => Some(after(journal.clock.now(), within)),
-                _ => journal.desk.waits_until(&path),
-            };
+        let recorded = journal.desk.waits_until(&path);
+        let until = match within {
+            Some(within) if !item.awaits => Some(after(journal.clock.now(), within)),
+            // The program may not limit it any more.
+            within => recorded.filter(|_| within.is_some()),
+        };
+        if !item.awaits || (is_open && (schema.is_some() || until != recorded)) {
             let (name, inside) = (name.to_owned(), attempt.items_around());
             attempt.requests().push(&path, EventKind::SignalAwaited { name, until, inside, schema });
         }

@@ -34,10 +34,12 @@ pub(crate) fn by_the_clock_of(now: SystemTime, history: &mut [Stored]) {
     }
 }
 
-/// The times in a record at which delays end.
+/// The times in a record at which delays end, and those that are compared with them.
 fn ends_of_delays(kind: &mut EventKind) -> [Option<&mut SystemTime>; 2] {
     match kind {
         EventKind::TimerSet { until } => [Some(until), None],
+        // It came before or behind the end of a wait.
+        EventKind::SignalReceived { at, .. } => [Some(at), None],
         EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => [Some(time), None],
         // The start at a certain time is no delay, and the time limit counts from that start.
         EventKind::RunStarted { begins: Some(Begins { after: None, .. }), .. } => [None, None],

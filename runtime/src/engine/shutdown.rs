@@ -10,8 +10,8 @@ impl Engine {
     ///
     /// Outputs that nodes have already returned are recorded. Running nodes are dropped at their `.await`, and start
     /// again when the run is resumed ([`recover`](Self::recover)); a node that does not await is waited for. Waiting
-    /// for a run, of this or another engine, and starting one, then return
-    /// [`RunError::ShutDown`](crate::RunError::ShutDown), and all [`Events`](crate::Events) of this engine end. A second call
+    /// for a run, of this or another engine, then returns [`RunError::ShutDown`](crate::RunError::ShutDown), starting one
+    /// [`StartError::ShutDown`](crate::StartError::ShutDown), and all [`Events`](crate::Events) of this engine end. A second call
     /// does nothing.
     ///
     /// # Cancel safety

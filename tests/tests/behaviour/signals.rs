@@ -590,6 +590,47 @@ fn what_came_late_while_no_process_was_there_goes_to_the_next_wait() {
     });
 }
 
+#[node(name = "takes")]
+async fn takes_in_time(ctx: &Context) -> u64 {
+    ctx.wait(PAID).within(HOUR).await.unwrap_or_default()
+}
+
+#[node(name = "takes")]
+async fn takes_at_any_time(ctx: &Context) -> u64 {
+    ctx.wait(PAID).await
+}
+
+mod in_time {
+    workflow! { pub(super) patient(()) -> u64 { START => super::takes_in_time; } }
+    use graphweft::prelude::*;
+}
+
+mod at_any_time {
+    workflow! { pub(super) patient(()) -> u64 { START => super::takes_at_any_time; } }
+    use graphweft::prelude::*;
+}
+
+#[test]
+fn a_wait_that_the_next_program_does_not_limit_gets_a_signal_at_any_time() {
+    let store = MemoryStore::new();
+    life(async {
+        let engine = Engine::builder().store(store.clone()).register::<in_time::patient>().build().unwrap();
+        let run = engine.start::<in_time::patient>(()).id("run").await.unwrap();
+        awaited(run.outcome().await.unwrap());
+        engine.shutdown().await;
+    });
+    life(async {
+        let later = Engine::builder().store(store.clone()).clock(|| SystemTime::now() + 2 * HOUR);
+        let engine = later.register::<at_any_time::patient>().build().unwrap();
+        engine.recover().await.unwrap();
+        let run = engine.get_run_of::<at_any_time::patient>("run").await.unwrap().unwrap();
+        assert_eq!(awaited(run.outcome().await.unwrap())[0].until, None);
+        run.signal(PAID, 5).await.unwrap();
+        let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await;
+        assert_eq!(result.expect("it gets it").unwrap(), 5);
+    });
+}
+
 #[tokio::test]
 async fn a_run_that_waits_for_a_signal_can_be_cancelled() {
     let engine = Engine::builder().store(MemoryStore::new()).register::<taking>().build().unwrap();
