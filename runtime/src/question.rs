@@ -106,7 +106,7 @@ pub enum AnswerError {
         message: String,
     },
     /// The answer is recorded, and its node has not read it for 10 s: the node is busy and has not asked again, or its
-    /// engine has no capacity to run it. Or this engine was shut down before. The type of the answer is checked when the node asks: then the answer is
+    /// engine has no capacity to run it; or this engine was shut down while the caller waited for that. The type of the answer is checked when the node asks: then the answer is
     /// accepted ([`EventKind::AnswerAccepted`]), or the question is open again ([`EventKind::AnswerRejected`]). Until
     /// then a second answer is [`AlreadyAnswered`](Self::AlreadyAnswered).
     #[error(

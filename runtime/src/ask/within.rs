@@ -161,7 +161,7 @@ impl<'c, T> Wait<'c, T> {
     /// Waits for the signal for this long at most. The time counts from when the wait begins, by a recorded timer, as that
     /// of [`Context::sleep`](crate::Context::sleep): a restart does not lengthen it. Which of the two came first is
     /// recorded, so after a restart the result is the same. A signal that the run had got before is returned, also with a
-    /// duration of zero. One that comes later is kept for the next wait.
+    /// duration of zero. One that comes later is kept for the next wait, also if it comes while no process executes the run.
     ///
     /// Call it last, behind [`key`](Self::key), and before the first poll: later it has no effect.
     ///
@@ -195,8 +195,6 @@ impl<'c, T> Wait<'c, T> {
     /// assert_eq!(late.result().await?, "nothing came within 20ms");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
-    ///
-    /// A signal that comes later goes to the next wait for it, also if it comes while no process executes the run.
     ///
     /// Cancel safe: if the future is dropped, the wait and its timer are withdrawn.
     pub fn within(mut self, duration: Duration) -> Within<'c, T> {

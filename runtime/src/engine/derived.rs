@@ -67,8 +67,11 @@ impl Deriver {
             _ => {
                 let had_graph = self.graph.is_some();
                 let derived = self.fold(stored);
-                let is_lost = had_graph && self.graph.is_none();
-                let Some(first) = (if is_lost { self.first_graph(engine).await } else { None }) else { return derived };
+                if !had_graph || self.graph.is_some() {
+                    return derived;
+                }
+                // It does not fit the graph any more. It may have been made under an earlier one.
+                let Some(first) = self.first_graph(engine).await else { return derived };
                 self.change_graph(engine, first).await;
                 self.fold_anew(engine, self.before.len() - 1).await;
                 return self.fold(stored);

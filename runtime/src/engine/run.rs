@@ -112,37 +112,21 @@ impl Engine {
 
 impl<T> Run<T> {
     pub(super) fn of_live(engine: &Engine, live: Arc<Live>) -> Self {
-        Run {
-            engine: engine.not_held(),
-            id: live.journal.run_id.as_str().into(),
-            workflow: live.journal.workflow.as_str().into(),
-            key: live.journal.key,
-            live: Some(live),
-            gives: PhantomData,
-        }
+        let run = Run::of_journal(engine, &live.journal);
+        Run { live: Some(live), ..run }
     }
 
     /// A run that is recorded, and not driven here.
     pub(super) fn of_journal(engine: &Engine, journal: &Journal) -> Self {
-        Run {
-            engine: engine.not_held(),
-            id: journal.run_id.as_str().into(),
-            workflow: journal.workflow.as_str().into(),
-            key: journal.key,
-            live: None,
-            gives: PhantomData,
-        }
+        Run::undriven(engine, &journal.run_id, &journal.workflow, journal.key)
     }
 
     pub(super) fn of_header(engine: &Engine, header: &RunHeader) -> Self {
-        Run {
-            engine: engine.not_held(),
-            id: header.id.as_str().into(),
-            workflow: header.workflow.as_str().into(),
-            key: header.key,
-            live: None,
-            gives: PhantomData,
-        }
+        Run::undriven(engine, &header.id, &header.workflow, header.key)
+    }
+
+    fn undriven(engine: &Engine, id: &str, workflow: &str, key: RunKey) -> Self {
+        Run { engine: engine.not_held(), id: id.into(), workflow: workflow.into(), key, live: None, gives: PhantomData }
     }
 
     /// The id of the run.

@@ -10,8 +10,7 @@ use super::live::ReadyRun;
 use super::run::Run;
 use super::runs::{Live, Reservation};
 use super::runtime;
-use super::start::Prepared;
-use super::start::Start;
+use super::start::{Prepared, Start, left_to_others};
 use crate::halt::Halt;
 use crate::node::Payload;
 use crate::run_error::RunError;
@@ -107,7 +106,7 @@ impl<T: Payload> Start<T> {
                         drop(in_caller);
                         Run::of_live(&engine, live)
                     }
-                    Err(Halt::ShutDown) => Run::of_journal(&engine, &journal),
+                    Err(Halt::ShutDown) => left_to_others(&engine, &journal).await,
                     Err(halt) => return Err(StartError::from(halt).into()),
                 }
             }

@@ -23,6 +23,7 @@ use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
 use crate::meter;
 use crate::node::Payload;
+use crate::shared::Journal;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Owner, Record, StartedBy, Tags};
 use crate::table::{BoxValue, Definition};
@@ -324,8 +325,7 @@ impl<T> Start<T> {
                 let journal = Arc::clone(ready.journal());
                 match engine.launch(reservation, ready) {
                     Ok(live) => Ok(Run::of_live(&engine, live)),
-                    // It is recorded, and the process that recovers the runs of this engine begins it.
-                    Err(Halt::ShutDown) => Ok(Run::of_journal(&engine, &journal)),
+                    Err(Halt::ShutDown) => Ok(left_to_others(&engine, &journal).await),
                     Err(halt) => Err(halt.into()),
                 }
             }
@@ -504,6 +504,12 @@ pub(super) enum Prepared<T> {
     Existing(Run<T>),
     /// It begins later.
     Later(Run<T>),
+}
+
+/// A run that was recorded when the engine was shut down: the process that recovers its runs begins it.
+pub(super) async fn left_to_others<T>(engine: &Engine, journal: &Journal) -> Run<T> {
+    engine.release(&journal.run_id).await;
+    Run::of_journal(engine, journal)
 }
 
 /// When a run is to begin.

@@ -408,7 +408,8 @@ impl Signals {
         self.waits.get(path).map(|wait| wait.name.as_str())
     }
 
-    /// What is to be delivered now: for each free signal, in their order, the path of the first open wait for it.
+    /// What is to be delivered now: for each free signal, in their order, the path of the first open wait whose time was not up
+    /// when it came.
     ///
     /// `under_way` has the deliveries that are about to be recorded. `can_take`: whether a wait can get one. `is_held_up`:
     /// whether a signal of this name is about to become free.
@@ -425,7 +426,7 @@ impl Signals {
         pairs.map(|(path, signal)| (path.to_owned(), signal)).collect()
     }
 
-    /// Each free signal of a queue, in their order, with the first open wait for it.
+    /// The same for the signals of one name.
     fn pairs<'q>(
         &self,
         queue: &'q Queue,
@@ -435,11 +436,21 @@ impl Signals {
         if queue.free.is_empty() || queue.open.is_empty() {
             return Vec::new();
         }
-        let mut open: Vec<&str> = queue.open.values().map(String::as_str).filter(|path| is_open(path)).collect();
+        let mut open = queue.open.values().map(String::as_str).filter(|path| is_open(path));
+        // Waits that were over for an earlier signal: by another clock, a later one may be in time.
+        let mut passed: Vec<&str> = Vec::new();
         let mut pairs = Vec::new();
-        for signal in queue.free.iter().filter(|signal| is_free(signal)) {
-            if let Some(first) = open.iter().position(|path| self.is_in_time(*signal, path)) {
-                pairs.push((open.remove(first), *signal));
+        for signal in queue.free.iter().copied().filter(|signal| is_free(signal)) {
+            if let Some(at) = passed.iter().position(|path| self.is_in_time(signal, path)) {
+                pairs.push((passed.remove(at), signal));
+                continue;
+            }
+            for path in open.by_ref() {
+                if self.is_in_time(signal, path) {
+                    pairs.push((path, signal));
+                    break;
+                }
+                passed.push(path);
             }
         }
         pairs

@@ -20,7 +20,7 @@ pub(super) struct Signals {
     open: BTreeMap<String, String>,
     /// All waits, with the names of their signals.
     waits: BTreeMap<String, String>,
-    /// Until when a wait is open, with the number of the record that says so.
+    /// Until when a wait is open, with the number of the record with which it was opened last.
     until: BTreeMap<String, (SystemTime, u64)>,
     /// Children that were dropped since they began.
     dropped: BTreeSet<String>,
@@ -52,8 +52,9 @@ impl Signals {
             }
             EventKind::SignalsKnown { signals } => self.ids.extend(signals.iter().cloned()),
             EventKind::SignalAwaited { name, until, .. } => {
-                self.until.remove(path);
-                self.until.extend(until.map(|until| (path.clone(), (until, number))));
+                let is_open = self.open.get(path) == Some(name);
+                let since = self.until.remove(path).filter(|_| is_open).map_or(number, |(_, since)| since);
+                self.until.extend(until.map(|until| (path.clone(), (until, since))));
                 self.open.insert(path.clone(), name.clone());
                 self.waits.insert(path.clone(), name.clone());
             }
@@ -90,7 +91,10 @@ impl Signals {
                 self.open.retain(|at, _| at != path && !is_below(at));
                 self.dropped.insert(path.clone());
             }
-            EventKind::RequestReopened => self.opens(path),
+            EventKind::RequestReopened => {
+                self.opens(path);
+                self.until.entry(path.clone()).and_modify(|(_, since)| *since = number);
+            }
             EventKind::NodeStarted { inside, .. } => {
                 let starts_anew = inside.is_some() || self.dropped.remove(path);
                 if starts_anew {

@@ -362,7 +362,7 @@ fn what_was_skipped_must_still_be_skipped() {
     assert!(error.to_string().contains("warns") || error.to_string().contains("goes_on"), "{error}");
 }
 
-/// A run goes on under a graph in which its first node is renamed.
+/// A run continues under a graph in which its first node is renamed.
 mod renames {
     pub(super) mod before {
         use graphweft::prelude::*;
@@ -429,7 +429,7 @@ async fn inputs_and_derived_events_are_there_on_both_sides_of_a_renaming() {
 
     let after = Engine::builder().store(store.clone()).register::<renames::after::ship>().build().unwrap();
     let run = after.get_run_of::<renames::after::ship>("x").await.unwrap().unwrap();
-    // From before the run goes on, and so by the first graph.
+    // Made before the run continues, and so by the first graph.
     let events = run.events();
     after.recover().await.unwrap();
     run.answer("fine", true).await.unwrap();
