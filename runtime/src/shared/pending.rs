@@ -76,12 +76,13 @@ impl Pending {
         self.plain.len() + self.steps.records()
     }
 
-    fn push(&mut self, record: Record) {
+    fn push(&mut self, record: Record, begins: bool) {
         // Records are large. A batch may be one of many that stay in memory, and one of more than a few has many: its
-        // vector is not to grow step by step.
+        // vector is not to grow step by step. The first two say that the run and that its first node have started,
+        // most others that a node is completed and that the next one has started.
         if self.plain.len() == self.plain.capacity() {
             match self.plain.len() {
-                0 => self.plain.reserve_exact(1),
+                0 => self.plain.reserve_exact(if begins { 1 } else { 2 }),
                 FEW.. => self.plain.reserve(MANY),
                 _ => {}
             }
@@ -155,7 +156,7 @@ impl Inner {
             self.ended = true;
         }
         self.pushed += 1;
-        self.pending.push(record);
+        self.pending.push(record, self.length < 2);
         rested
     }
 
