@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::ending::{Ending, failure};
+use super::ending::Ending;
 use super::run::{ATTEMPTS_BETWEEN_YIELDS, Driver};
 use super::run_snapshot::RunSnapshot;
 use super::spawned::SpawnedTasks;
@@ -52,18 +52,21 @@ pub(crate) enum Part {
 
 impl Job {
     /// Drives the run to its end. Dropping the future drops every node at its `.await`.
-    pub(crate) async fn run(mut self, input: BoxValue) -> Ending {
+    pub(crate) async fn run(self, input: BoxValue) -> Ending {
+        self.begin(input).run().await
+    }
+
+    /// Begins it, without running a node. Why it cannot begin is how it ends.
+    pub(crate) fn begin(mut self, input: BoxValue) -> Prepared {
+        let (limit, past) = (self.limit, (self.snapshot.take(), std::mem::take(&mut self.history)));
+        let mut driver = Box::new(self.driver());
         if tokio::runtime::Handle::try_current().is_err() {
             let message = "a workflow runs inside a tokio runtime, and there is none here".to_owned();
-            return Ending::Failed(failure(&self.definition, Fault::Context { message }));
-        }
-        let (limit, past) = (self.limit, (self.snapshot.take(), std::mem::take(&mut self.history)));
-        // Boxed: the future is moved before it begins, and has room for one driver and not for two.
-        let mut driver = Box::new(self.driver());
-        if let Err(halt) = driver.begin_run(input, limit, past) {
+            driver.failed = Some(Fault::Context { message });
+        } else if let Err(halt) = driver.begin_run(input, limit, past) {
             driver.halt = Some(halt);
         }
-        Prepared(driver).run().await
+        Prepared(driver)
     }
 
     /// Folds what is recorded of the run and reads the values that it needs next. Runs no node and records nothing.
@@ -154,7 +157,8 @@ impl Prepared {
     /// Drives the run to its end; see [`Job::run`].
     pub(crate) async fn run(self) -> Ending {
         let Prepared(mut driver) = self;
-        let ending = driver.go().await;
+        let mut ending = driver.until_end().await.unwrap_or_else(Ending::Halted);
+        driver.record_ending(&mut ending).await;
         driver.end_span(&ending);
         let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
         // A panic of a destructor no longer changes how the run has ended.

@@ -136,13 +136,6 @@ pub(super) const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
 /// whose results must not depend on how long something takes.
 const TURN: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_micros(100) };
 
-async fn flushed(journal: &Arc<Journal>, ending: Ending) -> Ending {
-    match journal.flush().await {
-        Ok(()) => ending,
-        Err(halt) => Ending::Halted(halt),
-    }
-}
-
 impl Driver {
     /// Begins the run, or folds its records.
     pub(super) fn begin_run(
@@ -187,47 +180,52 @@ impl Driver {
         self.timers.want(Timer::Run, self.run.limit(), &self.shared.env.clock);
     }
 
+    /// Carries out all that is to be carried out by now. Returns how the run has ended, if it has.
+    ///
     /// The core holds values of the user, whose destructors may panic wherever one is dropped: then the run fails with
     /// that panic.
-    pub(super) async fn go(&mut self) -> Ending {
+    fn step(&mut self) -> Result<Option<Ending>, Halt> {
+        let stepped = match self.failed.take() {
+            Some(fault) => Err(fault),
+            None => caught(|| self.carry_out()),
+        };
+        let ending = match stepped {
+            _ if self.halt.is_some() => None,
+            Ok(None) => None,
+            Ok(Some(end)) => Some(self.ending(end)?),
+            Err(fault) => Some(Ending::Failed(failure(&self.definition, fault))),
+        };
+        self.halt.take().map_or(Ok(ending), Err)
+    }
+
+    /// Drives the run until it has ended, which is not recorded yet.
+    ///
+    /// # Errors
+    /// Why this process no longer drives it.
+    pub(super) async fn until_end(&mut self) -> Result<Ending, Halt> {
         self.wake_up();
         loop {
-            let stepped = match self.failed.take() {
-                Some(fault) => Err(fault),
-                None => caught(|| self.carry_out()),
-            };
-            let ending = match stepped {
-                _ if self.halt.is_some() => None,
-                Ok(None) => None,
-                Ok(Some(end)) => Some(self.ending(end)),
-                Err(fault) => Some(Ending::Failed(failure(&self.definition, fault))),
-            };
-            if let Some(halt) = self.halt.take() {
-                return Ending::Halted(halt);
-            }
-            if let Some(ending) = ending {
-                return self.record_ending(ending).await;
+            if let Some(ending) = self.step()? {
+                return Ok(ending);
             }
             let lags = self.lags();
             if !lags {
                 self.let_transaction_end();
             }
             if !lags && let Some(journal) = &self.shared.journal {
-                if let Err(halt) = journal.flush().await {
-                    return Ending::Halted(halt);
-                }
+                journal.flush().await?;
                 self.lag = 0;
                 // Read before the reason: the reason is set before the flag.
                 let is_stopped = journal.is_stopped();
                 if let Some(halt) = journal.halted() {
-                    return Ending::Halted(halt);
+                    return Err(halt);
                 }
                 if self.leaves {
-                    return Ending::Halted(Halt::Parked);
+                    return Err(Halt::Parked);
                 }
                 if is_stopped {
                     let journal = Arc::clone(journal);
-                    return Ending::Halted(self.record_what_has_ended(&journal).await);
+                    return Err(self.record_what_has_ended(&journal).await);
                 }
                 if self.shared.pulse.is_still_since(self.still_at) && journal.desk.waits_for_others() {
                     self.says_that_it_waits = true;
@@ -264,9 +262,8 @@ impl Driver {
             if self.lag > 0
                 && !matches!(occurrence, Occurrence::Ended(_, _, Finished::Emitted { .. }))
                 && let Some(journal) = &self.shared.journal
-                && let Err(halt) = journal.flush().await
             {
-                return Ending::Halted(halt);
+                journal.flush().await?;
             }
             let taken = caught(|| self.take(occurrence)).and_then(|taken| taken);
             if let Err(fault) = taken {
@@ -318,38 +315,52 @@ impl Driver {
         }
     }
 
-    async fn record_ending(&mut self, ending: Ending) -> Ending {
-        let Some(journal) = self.shared.journal.clone().filter(|_| self.is_whole) else { return ending };
+    /// Records how the run has ended, unless that is for another driver or it has not ended for all.
+    pub(super) async fn record_ending(&mut self, ending: &mut Ending) {
+        let Some(journal) = self.shared.journal.clone().filter(|_| self.is_whole) else { return };
+        if matches!(ending, Ending::Halted(_)) {
+            return;
+        }
         if self.shared.may_wait_for_started() {
             self.release_span();
-        }
-        if !matches!(ending, Ending::Halted(_))
-            && let Err(halt) = self.shared.close_started().await
-        {
-            return Ending::Halted(halt);
-        }
-        let (kind, ending) = match ending {
-            Ending::Completed(output) => {
-                let written = caught(|| (self.definition.door.write_output)(&output, self.shared.env.max_value_size));
-                let problem = match written {
-                    Ok(Ok(recorded)) => {
-                        let kind = EventKind::RunCompleted { output: recorded };
-                        journal.push(self.definition.name.clone(), kind);
-                        return flushed(&journal, Ending::Completed(output)).await;
-                    }
-                    Ok(Err(error)) => error.to_string(),
-                    Err(fault) => fault.to_string(),
-                };
-                drop_refused(output);
-                let failure = failure(&self.definition, Fault::unrecordable("output", problem));
-                (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure))
+            // Boxed: it is larger than the others, and rare.
+            if let Err(halt) = Box::pin(self.shared.close_started()).await {
+                *ending = Ending::Halted(halt);
+                return;
             }
-            Ending::Failed(failure) => (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure)),
-            Ending::Cancelled => (EventKind::RunCancelled, Ending::Cancelled),
-            not_yet @ (Ending::Halted(_) | Ending::StartsOver(_) | Ending::StartedOver(_)) => return not_yet,
+        }
+        if self.push_ending(&journal, ending)
+            && let Err(halt) = journal.flush().await
+        {
+            *ending = Ending::Halted(halt);
+        }
+    }
+
+    /// Pushes the record of an ending, if there is one. An output that cannot be recorded is a failure.
+    fn push_ending(&self, journal: &Journal, ending: &mut Ending) -> bool {
+        let kind = match ending {
+            Ending::Completed(output) => {
+                let max_size = self.shared.env.max_value_size;
+                let written = caught(|| (self.definition.door.write_output)(output, max_size));
+                let written = written.map_err(|fault| fault.to_string());
+                let written = written.and_then(|written| written.map_err(|error| error.to_string()));
+                match written {
+                    Ok(output) => EventKind::RunCompleted { output },
+                    Err(problem) => {
+                        let failure = failure(&self.definition, Fault::unrecordable("output", problem));
+                        if let Ending::Completed(output) = std::mem::replace(ending, Ending::Failed(failure.clone())) {
+                            drop_refused(output);
+                        }
+                        EventKind::RunFailed { failure }
+                    }
+                }
+            }
+            Ending::Failed(failure) => EventKind::RunFailed { failure: failure.clone() },
+            Ending::Cancelled => EventKind::RunCancelled,
+            Ending::Halted(_) | Ending::StartsOver(_) | Ending::StartedOver(_) => return false,
         };
         journal.push(self.definition.name.clone(), kind);
-        flushed(&journal, ending).await
+        true
     }
 
     fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
@@ -383,13 +394,10 @@ impl Driver {
         Ok(())
     }
 
-    fn ending(&self, end: RunEnd<Token>) -> Ending {
-        match end {
+    fn ending(&self, end: RunEnd<Token>) -> Result<Ending, Halt> {
+        Ok(match end {
             RunEnd::Completed(arrived) => {
-                let arrived = match self.read(arrived) {
-                    Ok(arrived) => arrived,
-                    Err(halt) => return Ending::Halted(halt),
-                };
+                let arrived = self.read(arrived)?;
                 if let Some(within) = &self.within {
                     within.has_written(self.run.writes());
                 }
@@ -401,7 +409,7 @@ impl Driver {
             RunEnd::Failed(failure) => Ending::Failed(failure),
             RunEnd::Cancelled => Ending::Cancelled,
             RunEnd::StartsOver(next) => Ending::StartsOver(next),
-        }
+        })
     }
 
     /// A single attempt is polled here. As soon as there are two, each has a task, and they run in parallel if the

@@ -152,6 +152,15 @@ enum Drive {
     Resumed(Prepared),
 }
 
+impl Drive {
+    fn begin(self) -> Prepared {
+        match self {
+            Drive::New(job, input) => job.begin(input),
+            Drive::Resumed(prepared) => prepared,
+        }
+    }
+}
+
 /// A run in the table, with its driver.
 pub(super) struct Driven {
     live: Arc<Live>,
@@ -163,11 +172,7 @@ pub(super) struct Driven {
 impl Driven {
     pub(super) async fn run(self) {
         let Driven { live, definition, drive, guard } = self;
-        let ending = match drive {
-            Drive::New(job, input) => job.run(input).await,
-            Drive::Resumed(prepared) => prepared.run().await,
-        };
-        let ending = match ending {
+        let ending = match drive.begin().run().await {
             // Boxed: it is larger than the others, and rare.
             Ending::StartsOver(next) => Box::pin(guard.engine.begin_next(&live.journal, &definition, *next)).await,
             ending => ending,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use foldhash::HashMap;
@@ -26,7 +26,8 @@ pub(crate) struct Desk {
     is_used: AtomicBool,
     /// Whether a graph was entered.
     has_graphs: AtomicBool,
-    inner: Mutex<Inner>,
+    /// Made for the first who looks for it, since many runs with no request may be in memory.
+    inner: OnceLock<Box<Mutex<Inner>>>,
 }
 
 /// The requests of nodes from a snapshot of them.
@@ -110,7 +111,12 @@ pub(crate) type Misfit = (String, String);
 
 impl Desk {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, unless there is nothing to see.
+    fn filled(&self) -> Option<MutexGuard<'_, Inner>> {
+        self.inner.get().map(|inner| inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The same, when a request is made.
@@ -292,8 +298,9 @@ impl Desk {
 
     /// Whether a node waits for something that comes from outside: an answer or a signal.
     pub(crate) fn waits_for_others(&self) -> bool {
-        let inner = self.inner();
-        inner.requests.questions.has_open() || inner.requests.awaited_signals().next().is_some()
+        self.filled().is_some_and(|inner| {
+            inner.requests.questions.has_open() || inner.requests.awaited_signals().next().is_some()
+        })
     }
 
     /// Applies a record with this number that this process has appended or read. Returns the record that follows from
@@ -420,8 +427,7 @@ impl Desk {
 
     /// Whether every attempt that holds a request can be woken by nothing but results.
     pub(crate) fn are_idle(&self) -> bool {
-        let inner = self.inner();
-        inner.holders.values().all(|holder| holder.receiver.is_idle())
+        self.filled().is_none_or(|inner| inner.holders.values().all(|holder| holder.receiver.is_idle()))
     }
 
     /// Whether no request was made.
@@ -437,7 +443,9 @@ impl Desk {
     /// Drops the requests of a node that is over. From here on its questions cannot be answered, even if the record
     /// that ends the node is not appended yet.
     pub(crate) fn forget_below(&self, path: &str) {
-        self.inner().requests.node_is_over(path);
+        if let Some(mut inner) = self.filled() {
+            inner.requests.node_is_over(path);
+        }
     }
 
     /// An attempt at a node has failed: the next attempt may retry requests that have failed for good.
@@ -453,7 +461,7 @@ impl Desk {
     }
 
     pub(crate) fn open_questions(&self) -> Vec<Question> {
-        self.inner().requests.questions.open()
+        self.filled().map(|inner| inner.requests.questions.open()).unwrap_or_default()
     }
 
     /// What a question asks.
@@ -478,7 +486,7 @@ impl Desk {
 
     /// When the next timer that a node waits for runs out, by a clock that shows `now`.
     pub(crate) fn next_timer(&self, now: SystemTime) -> Option<SystemTime> {
-        let Inner { requests, holders, .. } = &mut *self.inner();
+        let Inner { requests, holders, .. } = &mut *self.filled()?;
         let mut runs_out = |path: &Arc<str>| {
             let item = requests.items.get_mut(path).filter(|item| !item.fired && !item.withdrawn)?;
             item.runs_out(now)

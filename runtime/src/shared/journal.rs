@@ -4,7 +4,7 @@
 //! everything pushed before is durable. One append is under way at a time; records pushed meanwhile go into the next
 //! one, so that a run with many branches commits them together.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
@@ -106,16 +106,16 @@ impl Journal {
             ended: header.status.is_over(),
             rests: None,
             cancelled: false,
-            late_answers: HashSet::new(),
-            sent: HashSet::new(),
-            late_signals: HashSet::new(),
+            late_answers: BTreeSet::new(),
+            sent: BTreeSet::new(),
+            late_signals: BTreeSet::new(),
             questions: QuestionIndex::default(),
             next: None,
             over: None,
             transaction: None,
             held_for_transaction: false,
             next_snapshot: u64::MAX,
-            child_graphs: HashSet::new(),
+            child_graphs: BTreeSet::new(),
         };
         let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
         Journal {

@@ -1,6 +1,6 @@
 //! Records that are pushed to a journal and not appended yet.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use futures::future::{BoxFuture, Shared};
@@ -45,11 +45,11 @@ pub(super) struct Inner {
     /// Whether a cancellation of the run is recorded.
     pub(super) cancelled: bool,
     /// Questions for which an answer of this process came after one of another process.
-    pub(super) late_answers: HashSet<String>,
+    pub(super) late_answers: BTreeSet<String>,
     /// The names and ids of signals that this process has pushed and that are not recorded yet.
-    pub(super) sent: HashSet<(String, String)>,
+    pub(super) sent: BTreeSet<(String, String)>,
     /// Those of them that came after one of another process.
-    pub(super) late_signals: HashSet<(String, String)>,
+    pub(super) late_signals: BTreeSet<(String, String)>,
     /// The open questions as the store has them.
     pub(super) questions: QuestionIndex,
     /// The run that begins with the last of the pending records, which says that this one has started over.
@@ -63,7 +63,7 @@ pub(super) struct Inner {
     /// How many records there are when the next snapshot is due.
     pub(super) next_snapshot: u64,
     /// The hashes of the graphs of children that were stored with its records.
-    pub(super) child_graphs: HashSet<u64>,
+    pub(super) child_graphs: BTreeSet<u64>,
 }
 
 /// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before
