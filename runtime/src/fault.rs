@@ -129,7 +129,7 @@ pub enum Fault {
     /// A node completed without having written a key of the run's state that it declares by `#[writes(..)]`.
     #[error(
         "`{node}` is done and has not written state key `{key}`, which it declares by `#[writes(..)]`; write it on every way \
-         through the node, or declare it by `#[may_write(..)]`"
+         through the node (its mock by `ctx.state_writer(..)`), or declare it by `#[may_write(..)]`"
     )]
     StateNotWritten {
         /// The path of the node.

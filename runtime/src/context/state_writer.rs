@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::attempt::Attempt;
 use crate::draft::Part;
 use crate::fault::Fault;
-use crate::state::{Overwrite, Reducer, StateKey, merge_op, set_op, write};
+use crate::state::{Overwrite, Overwrites, Reducer, StateKey, merge_op, set_op, write};
 
 /// Writes a key of the run's [state](crate::state).
 ///
@@ -71,28 +71,35 @@ impl<T, R> StateWriter<T, R> {
     }
 }
 
-impl<T: Serialize> StateWriter<T, Overwrite> {
-    /// Sets the value.
+impl<T: Serialize, R> StateWriter<T, R> {
+    /// Sets the value of a key without a reducer.
     ///
     /// One that cannot be recorded fails the attempt when the node returns. If another node has overwritten the key
     /// since this attempt started, the attempt fails with [`Fault::StateConflict`].
-    pub fn set(&self, value: T) {
+    pub fn set(&self, value: T)
+    where
+        R: Overwrites,
+    {
         if self.is_declared {
             let op = set_op(value, self.attempt.run.env.max_value_size);
             write(&self.attempt.draft, Part::Shared, self.key.name(), op);
         }
     }
-}
 
-impl<T: Serialize, R: Reducer> StateWriter<T, R> {
     /// Merges a value by the reducer of the key.
     ///
     /// One that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node returns.
-    pub fn merge(&self, value: T) {
+    pub fn merge(&self, value: T)
+    where
+        R: Reducer,
+    {
         self.merge_any(value);
     }
 
-    fn merge_any(&self, value: impl Serialize) {
+    fn merge_any(&self, value: impl Serialize)
+    where
+        R: Reducer,
+    {
         if self.is_declared {
             let op = merge_op::<R>(value, self.attempt.run.env.max_value_size);
             write(&self.attempt.draft, Part::Shared, self.key.name(), op);
@@ -100,9 +107,12 @@ impl<T: Serialize, R: Reducer> StateWriter<T, R> {
     }
 }
 
-impl<I: Serialize, R: Reducer> StateWriter<Vec<I>, R> {
+impl<I: Serialize, R> StateWriter<Vec<I>, R> {
     /// Merges one item into a list.
-    pub fn push(&self, item: I) {
+    pub fn push(&self, item: I)
+    where
+        R: Reducer,
+    {
         self.merge_any([item]);
     }
 }

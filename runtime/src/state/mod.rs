@@ -177,7 +177,7 @@ pub use graphweft_graph::state_proof::StateFacts;
 pub use graphweft_graph::state_proof::StateKeyFact;
 pub use key::StateKey;
 pub(crate) use reducer::zero_of;
-pub use reducer::{Append, Max, MergeMap, Min, Overwrite, Reducer, Sum, Union, WriteMode, Zero};
+pub use reducer::{Append, Max, MergeMap, Min, Overwrite, Overwrites, Reducer, Sum, Union, WriteMode, Zero};
 pub use scope::{App, PerRun, Session, User};
 
 use crate::core::fold_into;

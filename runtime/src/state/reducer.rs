@@ -221,11 +221,26 @@ pub enum MergeMap {}
 /// assert_eq!(graphweft::block_on(shop("40".into())).unwrap(), (40, 1));
 /// assert_eq!(graphweft::block_on(shop("a lamp".into())).unwrap(), (0, 1));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a key with `{Self}` has no reducer, and is set",
+    label = "write `.set(..)`, or give the key a reducer: `StateKey<Vec<u32>, Append>`, `StateWriter<Vec<u32>, Append>`"
+)]
 pub trait Reducer {
     /// The write that merges this value.
     #[doc(hidden)]
     fn op(value: Value) -> Result<StateOp, &'static str>;
 }
+
+/// "A key with it is set." A bound of its own, for its message.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a key with the reducer `{Self}` is merged, and not set",
+    label = "write `.merge(..)`, or `.push(..)` for one item of a list; a key that nodes set has no reducer: `StateKey<u32>`"
+)]
+pub trait Overwrites {}
+
+#[diagnostic::do_not_recommend]
+impl Overwrites for Overwrite {}
 
 macro_rules! reducers {
     ($($reducer:ident: $form:ident => $op:ident, $wanted:literal;)*) => {$(

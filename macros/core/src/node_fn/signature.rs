@@ -189,6 +189,14 @@ fn parameter(argument: &mut FnArg, options: &NodeOptions, diagnostics: &mut Diag
         refuse_reference(of_state.kind, reference, diagnostics);
         return None;
     }
+    if let (None, Some(OfState { kind: StateKind::Reads, .. })) = (is_resource, &of_state)
+        && is_named(ty, "StateWriter")
+    {
+        diagnostics
+            .error(Blame::tokens(ty), "`#[state]` reads a key, and a writer writes one")
+            .help("`#[writes(KEY)]`, or `#[may_write(KEY)]` for a node that may leave the key as it is; to read it, take its value");
+        return None;
+    }
     if let (None, Some(OfState { kind, key: Some(key), .. })) = (is_resource, &of_state) {
         let (key, ty) = (key.clone(), (**ty).clone());
         return Some(match kind {
@@ -258,7 +266,10 @@ fn parameter(argument: &mut FnArg, options: &NodeOptions, diagnostics: &mut Diag
         (None, None, Type::Reference(reference)) => {
             diagnostics
                 .error(reference.span(), "a node owns its input: an edge cannot lend it")
-                .help("take it by value, or mark it `#[resource]` if the engine was given it at start-up");
+                .help(
+                    "take it by value, or mark it `#[resource]` if the engine was given it at start-up; the context is `&Context`, \
+                     by this name",
+                );
             None
         }
         (None, None, ty) if is_own_context(pat, ty) => {
