@@ -72,7 +72,37 @@ impl<W: Workflow> Lab<W> {
         name: impl Into<String>,
         answer: impl Fn(&Question) -> Json + Send + Sync + 'static,
     ) -> Self {
-        self.answers.push(Answer { name: name.into(), give: Box::new(answer) });
+        self.answers.push(Answer { name: name.into(), give: Box::new(move |question| Some(answer(question))) });
+        self
+    }
+
+    /// Gives the question with this name no answer, in its turn among the answers to that name: the time that it waits
+    /// [`within`](crate::Ask::within) passes, say, and the next one is answered.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use std::time::Duration;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn approve(cents: u32, ctx: &Context) -> bool {
+    ///     let in_an_hour = ctx.ask("large", "Pay this back?").payload(cents).within(Duration::from_secs(3600));
+    ///     match in_an_hour.await {
+    ///         Ok(is_approved) => is_approved,
+    ///         Err(_elapsed) => ctx.ask("large", "Pay this back, at last?").key("again").await,
+    ///     }
+    /// }
+    /// workflow! { pub refund(u32) -> bool { START => approve; } }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// let lab = Lab::of::<refund>().leave_open("large").answer("large", true);
+    /// assert_eq!(lab.run(25_000).await.output(), &true);
+    /// lab.repeatable::<approve>().crash_at_every_commit(25_000).await;
+    /// # }
+    /// ```
+    pub fn leave_open(mut self, name: impl Into<String>) -> Self {
+        self.answers.push(Answer { name: name.into(), give: Box::new(|_| None) });
         self
     }
 

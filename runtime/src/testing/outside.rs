@@ -15,10 +15,10 @@ use crate::signal::{AwaitedSignal, Signal, SignalError, Signalled};
 /// The id of every run of the lab.
 pub(super) const RUN: &str = "lab";
 
-/// An answer to the questions with a name.
+/// An answer to the questions with a name, or none.
 pub(super) struct Answer {
     pub(super) name: String,
-    pub(super) give: Box<dyn Fn(&Question) -> Json + Send + Sync>,
+    pub(super) give: Box<dyn Fn(&Question) -> Option<Json> + Send + Sync>,
 }
 
 impl Answer {
@@ -33,7 +33,7 @@ impl Answer {
         let last = fitting.last()?;
         let number = world.number_of(&format!("question {}", last.name), &question.id);
         let answer = fitting.get(number).unwrap_or(last);
-        Some((answer.give)(question))
+        (answer.give)(question)
     }
 }
 
