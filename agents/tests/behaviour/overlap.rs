@@ -142,6 +142,16 @@ async fn sleeps(engine: &Engine, id: &str) -> (usize, bool) {
     (slept.len(), slept.into_iter().all(|is_early| is_early))
 }
 
+/// A run that has come to the session sleeps until its turn comes; it may not yet.
+async fn until_it_sleeps(engine: &Engine, id: &str) {
+    let sleeps = async {
+        while sleeps(engine, id).await.0 == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), sleeps).await.expect("it sleeps");
+}
+
 const RUNS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -171,12 +181,7 @@ async fn a_run_that_waits_sees_what_the_one_before_it_has_added() {
     model.reached.notified().await;
     let second = start::<queued>(&other, "second", "Hello").await;
     come(&other, 2).await;
-    let sleeps_once = async {
-        while sleeps(&other, "second").await.0 == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(std::time::Duration::from_secs(60), sleeps_once).await.expect("it sleeps");
+    until_it_sleeps(&other, "second").await;
     model.may_reply.notify_one();
     assert_eq!(result(&first).await.unwrap(), "1 seen");
     assert_eq!(result(&second).await.unwrap(), "3 seen");
@@ -195,6 +200,8 @@ async fn runs_of_one_engine_are_woken_one_after_another_by_the_ends_of_the_turns
     come(&engine, 2).await;
     let third = start::<queued>(&engine, "third", "Hello").await;
     come(&engine, 3).await;
+    until_it_sleeps(&engine, "second").await;
+    until_it_sleeps(&engine, "third").await;
     model.may_reply.notify_one();
     assert_eq!(result(&first).await.unwrap(), "1 seen");
     assert_eq!(result(&second).await.unwrap(), "3 seen");
@@ -210,6 +217,7 @@ async fn a_run_that_waits_goes_on_when_the_one_before_it_has_failed_or_was_cance
         model.reached.notified().await;
         let second = start::<queued>(&other, "second", "Hello").await;
         come(&other, 2).await;
+        until_it_sleeps(&other, "second").await;
         if cancels {
             other.cancel("first").await.unwrap();
         } else {
