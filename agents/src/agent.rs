@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use graphweft::{Context, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPolicy};
+use graphweft::{ChildError, Context, Fault, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPolicy};
 
 use crate::agent_error::AgentError;
 use crate::budget::Budget;
@@ -20,7 +20,7 @@ use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
 use crate::model_call::ModelCall;
 use crate::names::{listed, shortened};
 use crate::output::{Misfit, format_of, read};
-use crate::tool::{Tool, ToolError};
+use crate::tool::{self, Tool, ToolError};
 use crate::trace;
 use crate::usage::{MODEL, ModelUsage};
 
@@ -397,24 +397,50 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
 
     /// The result of a tool call, for the model.
     async fn call(&self, ctx: &Context, key: String, call: &ToolCall) -> Result<Message, AgentError> {
-        let tool = self.tools.iter().find(|tool| tool.spec().name == call.name);
-        let result = match tool {
-            Some(tool) => tool.call(ctx, &call.arguments, &key).await,
-            None => Err(ToolError::ForModel(self.unknown_tool(&call.name))),
-        };
-        let content = match result {
+        let content = match self.result(ctx, &key, call).await {
             Ok(Json::String(text)) => text,
             Ok(output) => output.to_string(),
-            Err(ToolError::ForModel(why)) => format!("error: {why}"),
+            Err(ToolError::ForModel(why)) => format!("error: {}", told(ctx, &key, why).await?),
             Err(ToolError::Fault(fault)) => return Err(AgentError::Tool { tool: call.name.clone(), fault }),
         };
         Ok(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content })
+    }
+
+    async fn result(&self, ctx: &Context, key: &str, call: &ToolCall) -> Result<Json, ToolError> {
+        // The model has acted on an error that it was told, so the tool is not called again by a later attempt.
+        if ctx.__has_result(&format!("{TOLD}:{key}")) {
+            return Err(ToolError::ForModel(String::new()));
+        }
+        match self.tools.iter().find(|tool| tool.spec().name == call.name) {
+            Some(tool) => tool.call(ctx, &call.arguments, key).await,
+            // A tool of an earlier version may have been called by that name.
+            None => match ctx.__recorded_output(&format!("{}:{key}", call.name)) {
+                Some(output) => tool::result(output),
+                None => Err(ToolError::ForModel(self.unknown_tool(&call.name))),
+            },
+        }
     }
 
     fn unknown_tool(&self, name: &str) -> String {
         let known = listed(self.tools.iter().map(|tool| tool.spec().name.as_str()));
         format!("there is no tool `{}`; there are {known}", shortened(name.to_owned()))
     }
+}
+
+/// Under which name an agent records the errors of tools that its model is told, each as a step.
+const TOLD: &str = "gen_ai.error";
+
+/// The error of a tool as the model is told, which is recorded: a failed child would be called again by a later attempt.
+async fn told(ctx: &Context, key: &str, why: String) -> Result<String, AgentError> {
+    let why = move || {
+        let why = why.clone();
+        async move { Ok::<_, String>(why) }
+    };
+    let told = ctx.step(TOLD, why).key(key).await;
+    told.map_err(|error| match error {
+        ChildError::Fault(fault) => fault.into(),
+        error => Fault::Context { message: error.to_string() }.into(),
+    })
 }
 
 fn find_model<'m>(models: &'m Models, name: &str) -> Result<&'m Arc<dyn ChatModel>, AgentError> {

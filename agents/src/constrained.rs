@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use graphweft::Json;
+use graphweft::{Json, schema_part};
 use serde_json::{Map, json};
 
 use crate::message::{Message, Reply, ToolCall};
@@ -183,14 +183,11 @@ fn schema_of(steps: &[Step]) -> Json {
 /// The schema of a tool's arguments, whose definitions move to the root: references begin there. Two tools may use one name for
 /// two types, so the tool's name is put before it.
 fn hoisted(tool: &ToolSpec, definitions: &mut Map<String, Json>) -> Json {
-    let mut schema = tool.parameters.clone();
-    let own = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
+    let (mut schema, own) = schema_part(tool.parameters.clone(), &tool.name);
     rename_references(&mut schema, &tool.name);
-    if let Some(Json::Object(own)) = own {
-        for (name, mut definition) in own {
-            rename_references(&mut definition, &tool.name);
-            definitions.insert(format!("{}.{name}", tool.name), definition);
-        }
+    for (name, mut definition) in own {
+        rename_references(&mut definition, &tool.name);
+        definitions.insert(format!("{}.{name}", tool.name), definition);
     }
     schema
 }

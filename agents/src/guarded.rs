@@ -51,6 +51,7 @@ use crate::trace;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(description = "Whether the tool may be called.")]
 #[non_exhaustive]
 pub enum Approval<In> {
     /// Call it.
@@ -78,6 +79,7 @@ pub enum Approval<In> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(description = "Whether the call that was cut short has had its effect.")]
 #[non_exhaustive]
 pub enum Resolution<Out> {
     /// It went through, and this is its output.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, NodeInfo, Payload, RetryPolicy};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 #[cfg(feature = "mcp")]
 use crate::fingerprint::Fingerprint;
@@ -133,7 +134,24 @@ impl Tool {
 
     /// Calls it as a child of a node, with the arguments of a model.
     pub(crate) async fn call(&self, ctx: &Context, arguments: &Json, key: &str) -> Result<Json, ToolError> {
-        self.call_with(ctx, self.input(arguments)?, key).await
+        let recorded = || ctx.__recorded_output(&self.child(key));
+        if let Some(output) = recorded().filter(|output| is_settled(output) != self.guarded.is_some()) {
+            return result(output);
+        }
+        let called = match self.input(arguments) {
+            Ok(input) => self.call_with(ctx, input, key).await,
+            Err(misfit) => Err(misfit),
+        };
+        match called {
+            // An earlier version of the tool took these arguments, and has been called.
+            Err(ToolError::ForModel(why)) => recorded().map_or(Err(ToolError::ForModel(why)), result),
+            called => called,
+        }
+    }
+
+    /// The name of the child that a call of it is.
+    fn child(&self, key: &str) -> String {
+        format!("{}:{key}", self.node.name())
     }
 
     /// Calls it as a child of a node, with its input.
@@ -148,10 +166,10 @@ impl Tool {
         let ended = match self.guarded.is_some() {
             // Its span begins behind the questions.
             true => call.await,
-            false => trace::execute_tool(ctx, &self.spec.name, &format!("{}:{key}", self.node.name()), call).await,
+            false => trace::execute_tool(ctx, &self.spec.name, &self.child(key), call).await,
         };
         match ended {
-            Ok(output) if self.guarded.is_some() => unwrap_settled(&output),
+            Ok(output) if self.guarded.is_some() => settled(&output),
             Ok(output) => Ok(output),
             Err(ChildError::Error(error)) => Err(ToolError::ForModel(format!("{:#}", error.text))),
             Err(ChildError::Fault(misfit @ Fault::InvalidInput { .. })) => {
@@ -173,9 +191,19 @@ impl Tool {
     }
 }
 
+/// The result of a call that is recorded, whether or not the tool was guarded then.
+pub(crate) fn result(output: Json) -> Result<Json, ToolError> {
+    if is_settled(&output) { settled(&output) } else { Ok(output) }
+}
+
+/// Whether it is the output of a guarded tool.
+fn is_settled(output: &Json) -> bool {
+    Settled::<IgnoredAny>::deserialize(output).is_ok()
+}
+
 /// The output of a guarded tool.
-fn unwrap_settled(settled: &Json) -> Result<Json, ToolError> {
-    match Settled::<Json>::deserialize(settled) {
+fn settled(output: &Json) -> Result<Json, ToolError> {
+    match Settled::<Json>::deserialize(output) {
         Ok(Settled::Output(output)) => Ok(output),
         Ok(Settled::Refused(why)) => Err(ToolError::ForModel(why)),
         Err(error) => Err(ToolError::Fault(Fault::Context { message: error.to_string() })),

@@ -20,6 +20,7 @@ use crate::core::NextRun;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::requests::ClonedContext;
+use crate::shared::Ended;
 use crate::state::{CollectorState, State, StateKey};
 use crate::trace::{Cover, Work};
 use crate::value::{self, MaxSize, drop_refused};
@@ -339,6 +340,17 @@ impl Context {
     pub fn __has_result(&self, child: &str) -> bool {
         let path = format!("{}/{child}", self.path());
         self.0.run.known_desk().and_then(|desk| desk.item(&path)).is_some_and(|item| item.is_done())
+    }
+
+    /// The recorded output of this child, read without its type; `None` if it has not completed.
+    #[doc(hidden)]
+    pub fn __recorded_output(&self, child: &str) -> Option<serde_json::Value> {
+        let path = format!("{}/{child}", self.path());
+        let item = self.0.run.known_desk()?.item(&path)?;
+        match item.attempts.end()? {
+            Ended::Completed { output, .. } => crate::value::decode(output).ok(),
+            Ended::Failed { .. } => None,
+        }
     }
 
     /// A part of the node that a crate above this one has spans for, until what this returns is dropped: around all children of the

@@ -19,4 +19,5 @@ mod scene;
 mod session_killed;
 mod session_retries;
 mod sessions;
+mod tool_results;
 mod unrecordable;

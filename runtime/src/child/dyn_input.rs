@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::field::Unreadable;
 use crate::node::{Node, Payload};
+use crate::schema::schema_part;
 
 /// How the input of a node is written as plain JSON.
 #[derive(Clone, Debug)]
@@ -47,7 +48,13 @@ impl InputForm {
         match (names, schema.get("prefixItems").and_then(Json::as_array)) {
             ([name], _) if are_named && !is_object(&schema) => {
                 let one = Parameter { name, is_optional: takes_null(&schema) };
-                (InputForm::One(one), object(vec![(*name, schema.clone())], &schema))
+                let (part, definitions) = schema_part(schema.clone(), name);
+                let version = schema.get("$schema").map(|version| ("$schema".to_owned(), version.clone()));
+                let mut around: Map<String, Json> = version.into_iter().collect();
+                if !definitions.is_empty() {
+                    around.insert("$defs".to_owned(), definitions.into());
+                }
+                (InputForm::One(one), object(vec![(*name, part)], &around.into()))
             }
             ([_, _, ..], Some(types)) if are_named && types.len() == names.len() => {
                 let properties: Vec<(&'static str, Json)> = names.iter().copied().zip(types.iter().cloned()).collect();

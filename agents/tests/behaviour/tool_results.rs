@@ -1,0 +1,180 @@
+//! Results of tools that a model was told: they are final over retries, and over versions of the program.
+
+use std::cell::Cell;
+
+use graphweft::json;
+use graphweft::prelude::*;
+use graphweft::store::MemoryStore;
+use graphweft_agents::{Agent, Budget, Message, Models, Scripted, Tool};
+
+use crate::scene::{call, results};
+
+thread_local! {
+    /// How often a tool has paid, or has tried to.
+    static PAID: Cell<u32> = const { Cell::new(0) };
+}
+
+fn pays() -> u32 {
+    PAID.set(PAID.get() + 1);
+    PAID.get()
+}
+
+/// Pays by wire, which works the second time.
+#[node]
+async fn wire(cents: u32) -> Result<String, String> {
+    if pays() > 1 { Ok(format!("{cents} cents")) } else { Err("the bank is closed".to_owned()) }
+}
+
+/// Waits for a person.
+#[node]
+async fn hold(ctx: &Context) -> String {
+    ctx.ask("hold", "How long?").await
+}
+
+workflow! {
+    payment(String) -> String {
+        let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>());
+        START => clerk;
+    }
+}
+
+workflow! {
+    payment_once(String) -> String {
+        let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>().at_most_once());
+        START => clerk;
+    }
+}
+
+/// Fails at its first attempt, behind the agent.
+#[node(retry(max_attempts = 2, initial_delay = "1ms"))]
+async fn clerk_in_a_node(text: String, ctx: &Context) -> Result<String, String> {
+    let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>());
+    let said = clerk.run(text, ctx).await.map_err(|error| error.to_string())?;
+    if ctx.attempt() == 1 { Err("once more".to_owned()) } else { Ok(said) }
+}
+
+workflow! {
+    payment_in_a_node(String) -> String { START => clerk_in_a_node; }
+}
+
+fn refused_once() -> Scripted {
+    PAID.set(0);
+    Scripted::turns([call("wire", json!({ "cents": 100 })), Message::assistant("It did not work.")])
+}
+
+async fn stays_refused_after_a_retry<W: graphweft::Workflow<Input = String, Output = String>>() {
+    let (store, model) = (MemoryStore::new(), refused_once());
+    let engine = |calls| {
+        let models = Models::new(model.clone()).run_budget(Budget::new().calls(calls));
+        Engine::builder().store(store.clone()).resource(models).register::<W>().build().unwrap()
+    };
+    let first = engine(1);
+    let run = first.start::<W>("Pay.".into()).id("run").await.unwrap();
+    run.result().await.unwrap_err();
+    first.shutdown().await;
+    let second = engine(2);
+    let run = second.retry("run").await.unwrap();
+    assert_eq!(run.result().await.unwrap(), json!("It did not work."));
+    assert_eq!((PAID.get(), results(&model.requests()[1])), (1, vec!["error: the bank is closed".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_tool_whose_error_the_model_was_told_is_not_called_again_by_a_retry_of_the_run() {
+    stays_refused_after_a_retry::<payment>().await;
+    stays_refused_after_a_retry::<payment_once>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nor_by_a_later_attempt_of_the_node_of_the_agent() {
+    let model = refused_once();
+    let engine = Engine::builder().resource(Models::new(model.clone())).build().unwrap();
+    let run = engine.start::<payment_in_a_node>("Pay.".into()).await.unwrap();
+    assert_eq!((run.result().await.unwrap(), PAID.get()), ("It did not work.".to_owned(), 1));
+}
+
+/// A version of the program: the agent `clerk` of the workflow `desk`, with these tools.
+macro_rules! versions {
+    ($($version:ident($($tool:expr),*);)*) => {$(
+        mod $version {
+            use super::*;
+            workflow! {
+                pub(super) desk(String) -> String {
+                    let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<hold>())$(.tool($tool))*;
+                    START => clerk;
+                }
+            }
+        }
+    )*};
+}
+
+/// Pays.
+#[node]
+async fn refund(order: String, cents: u32) -> String {
+    pays();
+    format!("{cents} cents for {order}")
+}
+
+/// A later version of it.
+mod later {
+    use super::*;
+
+    /// Pays.
+    #[node]
+    pub(super) async fn refund(order: String, cents: u32, reason: String) -> String {
+        pays();
+        format!("{cents} cents for {order}: {reason}")
+    }
+}
+
+versions! {
+    plain(Tool::of::<refund>());
+    with_reason(Tool::of::<later::refund>());
+    gone();
+    approved(Tool::of::<refund>().approve());
+    once(Tool::of::<refund>().at_most_once());
+}
+
+/// A refund is paid by one version of the program, and the run ends in another one.
+async fn is_paid_once<Before, Now>()
+where
+    Before: graphweft::Workflow<Input = String, Output = String>,
+    Now: graphweft::Workflow<Input = String, Output = String>,
+{
+    PAID.set(0);
+    let calls = Scripted::calls([("refund", json!({ "order": "a lamp", "cents": 40 })), ("hold", json!({}))]);
+    let (store, model) = (MemoryStore::new(), Scripted::turns([calls, Message::assistant("It is paid.")]));
+    let builder = || Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
+    let before = builder().register::<Before>().build().unwrap();
+    let run = before.start::<Before>("My lamp is broken.".into()).id("run").await.unwrap();
+    let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+    assert_eq!(PAID.get(), 1);
+    before.shutdown().await;
+    let now = builder().register::<Now>().build().unwrap();
+    now.recover().await.unwrap();
+    now.answer("run", "hold", json!("a day")).await.unwrap();
+    let run = now.get_run("run").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), json!("It is paid."));
+    assert_eq!(PAID.get(), 1);
+    assert_eq!(results(&model.requests()[1]), ["40 cents for a lamp", "a day"]);
+}
+
+#[tokio::test]
+async fn a_completed_call_has_its_result_in_another_version_of_the_program() {
+    is_paid_once::<plain::desk, with_reason::desk>().await;
+    is_paid_once::<plain::desk, gone::desk>().await;
+    is_paid_once::<plain::desk, approved::desk>().await;
+    is_paid_once::<plain::desk, once::desk>().await;
+    is_paid_once::<once::desk, plain::desk>().await;
+    is_paid_once::<once::desk, with_reason::desk>().await;
+    is_paid_once::<once::desk, gone::desk>().await;
+    is_paid_once::<once::desk, approved::desk>().await;
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_an_error_for_the_model() {
+    let model = Scripted::turns([call("refund", json!({})), Message::assistant("Sorry.")]);
+    let engine = Engine::builder().resource(Models::new(model.clone())).build().unwrap();
+    let run = engine.start::<gone::desk>("Pay.".into()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "Sorry.");
+    assert_eq!(results(&model.requests()[1]), ["error: there is no tool `refund`; there are `hold`"]);
+}
