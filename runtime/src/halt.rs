@@ -45,7 +45,7 @@ impl Halt {
 
     /// Whether it may be over by itself, since the server of the store was away.
     pub(crate) fn is_of_outage(&self) -> bool {
-        matches!(self, Halt::Store(StoreError::Unreachable { .. }))
+        matches!(self, Halt::Store(StoreError::Unreachable { .. } | StoreError::Busy { .. }))
     }
 
     /// A bug in graphweft, or a destructor of the user's that panics.

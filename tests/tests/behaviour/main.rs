@@ -40,6 +40,7 @@ mod joins;
 mod lets;
 mod library_collectors;
 mod linked_runs;
+mod locked_files;
 mod long_runs;
 mod looking;
 mod loops;

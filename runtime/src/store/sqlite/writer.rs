@@ -66,10 +66,15 @@ struct Group {
     took: Duration,
 }
 
+/// How long something waits that is tried again soon.
+const BRIEF: Duration = Duration::from_millis(500);
+
 /// Whether to wait for other processes.
 #[derive(Clone, Copy)]
 enum Patience {
     Wait,
+    /// For what is tried again soon, and is not to keep others waiting for long.
+    Briefly,
     GiveUp,
 }
 
@@ -121,10 +126,10 @@ impl Shared {
     pub(super) fn work(&self) {
         // Also when a job panics: no caller may wait for an answer that never comes.
         let _closing = Closing(&self.queue);
-        let mut renewed = Instant::now();
+        let mut due = Instant::now() + self.settings.lease / 3;
         let mut group = Group::default();
         loop {
-            let renewal = (!self.owners.is_empty()).then(|| renewed + self.settings.lease / 3);
+            let renewal = (!self.owners.is_empty()).then_some(due);
             let wake = self.queue.wait(renewal);
             if wake == Wake::Work && group.jobs > 1 {
                 // Runs that were answered together soon write again together. Without a short wait the first of them
@@ -138,10 +143,9 @@ impl Shared {
                 Wake::Chores => {}
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
-                renewed = Instant::now();
-                if writer.look(self).is_ok() {
-                    writer.renew(self);
-                }
+                let is_over = writer.look(self).is_err() || writer.renew(self);
+                // Counted from here on: what waits in the queue comes first.
+                due = Instant::now() + if is_over { self.settings.lease / 3 } else { self.settings.lease / 30 };
             }
             if writer.commit_log_is_full(self) && self.file.is_there().is_ok() {
                 writer.move_commit_log(self);
@@ -248,22 +252,25 @@ impl Writer {
         }
     }
 
-    /// Renews the leases of the owners of this process.
-    fn renew(&mut self, shared: &Shared) {
-        let begun = self.be(Patience::Wait, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+    /// Renews the leases of the owners of this process. Returns whether it has.
+    fn renew(&mut self, shared: &Shared) -> bool {
+        let begun = self.be(Patience::Briefly, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
         let renewed = begun.and_then(|()| {
             let renewed = shared.owners.renew(&self.connection, shared.settings.lease);
             self.end(renewed)
         });
+        let is_renewed = renewed.is_ok();
         if let Err(trouble) = renewed {
             // It is tried again well before the lease expires.
             tracing::warn!(error = %trouble.at(&shared.file.path), "the lease of a store's owner cannot be renewed");
         }
+        is_renewed
     }
 
     fn be(&self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {
         Ok(self.connection.busy_timeout(match patience {
             Patience::Wait => shared.settings.busy_timeout,
+            Patience::Briefly => shared.settings.busy_timeout.min(BRIEF),
             Patience::GiveUp => Duration::ZERO,
         })?)
     }
