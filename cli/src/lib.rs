@@ -146,7 +146,12 @@ async fn in_file(alone: Alone) -> Result<Ended, CliError> {
     let path: &Path = &alone.store;
     #[cfg(feature = "postgres")]
     if let Some(address) = path.to_str().filter(|store| is_address(store)) {
-        let store = graphweft_postgres::PostgresStore::builder(address).schema(alone.schema).connect().await?;
+        let store = graphweft_postgres::PostgresStore::builder(address).schema(alone.schema);
+        // A misspelt name would be a new store.
+        let store = match store.clone().existing().connect().await {
+            Err(StoreError::OlderFormat { .. }) if command.writes() => store.connect().await?,
+            existing => existing?,
+        };
         return in_store(store, command, alone.output).await;
     }
     #[cfg(not(feature = "postgres"))]
@@ -178,9 +183,11 @@ fn is_address(store: &str) -> bool {
     ["postgres://", "postgresql://"].iter().any(|scheme| store.starts_with(scheme))
 }
 
-/// Opens a file. One that cannot be written to is read, if that is enough.
+/// Opens a file. One that cannot be written to is read, if that is enough. One of an older format is converted only for a command that
+/// writes: the program that it belongs to could not open it any more.
 async fn open(path: &Path, command: &mut Command, output: Output) -> Result<SqliteStore, StoreError> {
-    let refusal = match SqliteStore::open(path).await {
+    let refusal = match SqliteStore::builder().existing().open(path).await {
+        Err(StoreError::OlderFormat { .. }) if command.writes() => return SqliteStore::open(path).await,
         Err(refusal @ (StoreError::ReadOnly { .. } | StoreError::Busy { .. })) if !command.writes() => refusal,
         opened => return opened,
     };

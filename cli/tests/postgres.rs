@@ -66,6 +66,14 @@ async fn runs_in_a_database_are_listed_and_answered_without_their_code() {
     }
     assert!(run.result().await.expect("it was answered"));
 
+    // None is made by looking for it.
+    for _ in 0..2 {
+        let misspelt = graphweft(&url, "misspelt", &["list"]);
+        let err = String::from_utf8_lossy(&misspelt.stderr);
+        assert!(err.contains("there is no store in its schema `misspelt`"), "{err}");
+        assert_eq!(misspelt.status.code(), Some(1));
+    }
+
     let wrong = graphweft("postgres://me@%2Fnowhere/mine", schema, &["list"]);
     assert_eq!(wrong.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("cannot be reached"));

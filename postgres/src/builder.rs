@@ -15,7 +15,7 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Socket};
 
 use crate::connections::{Connect, Connections, Facts, KEEPALIVES, set_up};
-use crate::schema::migrate;
+use crate::schema::{existing, migrate};
 use crate::store::PostgresStore;
 use crate::trouble::{Trouble, chain};
 
@@ -42,18 +42,27 @@ pub struct PostgresStoreBuilder {
     config: Result<Config, String>,
     schema: String,
     max_connections: usize,
+    is_existing: bool,
 }
 
 impl PostgresStoreBuilder {
     pub(crate) fn of(url: &str) -> Self {
         let config = Config::from_str(url).map_err(|error| chain(&error));
-        PostgresStoreBuilder { config, schema: "graphweft".to_owned(), max_connections: 8 }
+        PostgresStoreBuilder { config, schema: "graphweft".to_owned(), max_connections: 8, is_existing: false }
     }
 
     /// The schema that the tables are in, which is made if it is not there. The default is `graphweft`. Stores with different
     /// schemas know nothing of each other.
     pub fn schema(mut self, name: impl Into<String>) -> Self {
         self.schema = name.into();
+        self
+    }
+
+    /// Connects only if the schema has the tables of the present format: they are neither made nor converted. For tools beside the programs
+    /// that run on them, which may be of an older version, and could not read converted ones any more. Those of an older format have the
+    /// error [`StoreError::OlderFormat`], and a schema without any has [`StoreError::Unusable`].
+    pub fn existing(mut self) -> Self {
+        self.is_existing = true;
         self
     }
 
@@ -176,7 +185,10 @@ impl PostgresStoreBuilder {
             looked.map_err(|_| Trouble::Silent(2 * patience))??;
             let mut client = connections.pool.get().await?;
             refuse_other_encodings(&client).await?;
-            migrate(&mut client, &schema).await
+            match self.is_existing {
+                true => existing(&mut client, &schema).await,
+                false => migrate(&mut client, &schema).await,
+            }
         };
         // What tokio says to a program whose runtime has no I/O.
         let made = AssertUnwindSafe(made).catch_unwind().await.map_err(|_| StoreError::Other {

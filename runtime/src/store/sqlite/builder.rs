@@ -92,6 +92,28 @@ impl SqliteStoreBuilder {
         self
     }
 
+    /// Opens the file only if it is a store of the present format: it is neither created nor converted. For tools beside the
+    /// program that owns the file, which may be of an older version: it could not open a converted one any more. One of an
+    /// older format has the error [`OlderFormat`](StoreError::OlderFormat).
+    ///
+    /// ```
+    /// use graphweft::store::{SqliteStore, StoreError};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("runs.db");
+    /// # graphweft::block_on(async {
+    /// let existing = SqliteStore::builder().existing();
+    /// assert!(matches!(existing.clone().open(&path).await, Err(StoreError::Open { .. })));
+    /// SqliteStore::open(&path).await?;
+    /// existing.open(&path).await?;
+    /// # Ok::<(), StoreError>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn existing(mut self) -> Self {
+        self.0.is_existing = true;
+        self
+    }
+
     /// After how many appends their rows are moved from the commit log to the journals of their runs. For tests, which
     /// want it to happen often.
     #[doc(hidden)]

@@ -168,6 +168,7 @@ impl SqliteStore {
             lease: Duration::from_secs(15),
             busy_timeout: Duration::from_secs(5),
             log_rows: LOG_ROWS,
+            is_existing: false,
         })
     }
 }

@@ -23,10 +23,14 @@ const PAGE: u32 = 2048;
 pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, StoreError> {
     let open = || {
         is_not_cut_off(path)?;
-        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE, settings.busy_timeout)?;
+        let create = if settings.is_existing { OpenFlags::empty() } else { OpenFlags::SQLITE_OPEN_CREATE };
+        let mut connection = connect(path, create, settings.busy_timeout)?;
         if connection.is_readonly("main")? {
             let message = "the file is read-only".to_owned();
             return Err(StoreError::ReadOnly { path: path.to_owned(), message }.into());
+        }
+        if settings.is_existing {
+            schema::is_current(&connection, path)?;
         }
         // This has no effect on a file that exists.
         connection.pragma_update(None, "page_size", PAGE)?;

@@ -58,6 +58,8 @@ pub(super) struct Settings {
     pub(super) lease: Duration,
     pub(super) busy_timeout: Duration,
     pub(super) log_rows: usize,
+    /// Whether a file has to be a store of the present format.
+    pub(super) is_existing: bool,
 }
 
 /// The path of a file beside the database.

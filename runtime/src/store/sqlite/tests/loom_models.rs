@@ -149,6 +149,7 @@ fn a_caller_that_helps_leaves_nobody_without_an_answer() {
                 lease: Duration::from_secs(10),
                 busy_timeout: Duration::ZERO,
                 log_rows: 1,
+                is_existing: false,
             };
             let shared = Arc::new(Shared::new(std::sync::Arc::clone(&file), settings, connection));
             let calling = thread::spawn({

@@ -185,7 +185,10 @@ async fn a_file_of_an_older_version_is_not_converted() {
     age(&path, 60);
     let before = files(&directory);
     let error = open_to_read(&path).await.unwrap_err();
-    assert_eq!(error, StoreError::OlderFormat { path: fs::canonicalize(&path).unwrap(), found: 1, known: FORMAT });
+    let older = StoreError::OlderFormat { path: fs::canonicalize(&path).unwrap(), found: 1, known: FORMAT };
+    assert_eq!(error, older);
+    assert_eq!(files(&directory), before);
+    assert_eq!(SqliteStore::builder().existing().open(&path).await.unwrap_err(), older);
     assert_eq!(files(&directory), before);
 }
 
