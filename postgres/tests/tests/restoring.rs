@@ -82,7 +82,7 @@ async fn engines_notice_that_the_database_was_restored_under_them_and_say_what_t
     // One joins after the backup. The other one is in it, and has lived for some time since.
     after.recover().await.unwrap();
     let client = client(&schema).await;
-    client.batch_execute("update owners set renewals = renewals + 10000").await.unwrap();
+    client.batch_execute("update owners set renewals = renewals + 3").await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
 
     client.batch_execute(&format!("drop schema {schema} cascade")).await.unwrap();
