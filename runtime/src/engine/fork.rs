@@ -247,6 +247,10 @@ impl Fork {
         let old = old.ok_or_else(|| ForkError::UnknownRun { run: run.clone() })?;
         let history = engine.0.store.read(old.key, 0, usize::MAX).await?;
         let records = history.len() as u64;
+        // It was deleted meanwhile.
+        if records < old.records {
+            return Err(ForkError::UnknownRun { run });
+        }
         let at = before.unwrap_or(records);
         if at == 0 || at > records {
             return Err(ForkError::NoSuchEvent { run, before: at, records });

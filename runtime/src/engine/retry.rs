@@ -233,6 +233,10 @@ impl Retry {
             return Err(RunError::ShutDown.into());
         }
         let mut history = engine.0.store.read(header.key, 0, usize::MAX).await?;
+        // It was deleted meanwhile.
+        if (history.len() as u64) < header.records {
+            return Err(RetryError::UnknownRun { run });
+        }
         for path in from_nodes.iter().chain(&rerun) {
             // The records of the run itself are those of no node.
             if *path == header.workflow || !history.iter().any(|stored| stored.record.path == *path) {
@@ -294,7 +298,11 @@ impl Retry {
         }
         if appended != Ok(Appended::Done) {
             ready.discard();
-            return Err(appended.map_or_else(RetryError::Store, |_| goes_on(&run)));
+            appended?;
+            return Err(match engine.0.store.header(&run).await? {
+                Some(now) if now.key == header.key => goes_on(&run),
+                _ => RetryError::UnknownRun { run },
+            });
         }
         engine.launched(reservation, ready, &header.id).await.map_err(RetryError::Run)
     }

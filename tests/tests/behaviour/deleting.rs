@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures::FutureExt;
 use graphweft::prelude::*;
 use graphweft::store::{BoxFuture, RunHeader, RunQuery, SqliteStore, Store, StoreError};
-use graphweft::{DeleteError, Retention, RunError, StartError};
+use graphweft::{DeleteError, ForkError, Retention, RetryError, RunError, StartError};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -273,4 +273,52 @@ async fn an_answer_to_a_run_that_is_deleted_meanwhile_is_refused() {
         let answered = tokio::time::timeout(Duration::from_secs(60), answered).await;
         answered.expect("it does not look for ever").unwrap().err();
     }
+}
+
+/// A store of which another engine deletes the run whose header was just found, once it is to.
+struct DeletedBehind {
+    inner: SqliteStore,
+    other: Engine,
+    deletes: Arc<AtomicBool>,
+}
+
+impl Store for DeletedBehind {
+    graphweft_tests::forward_store! {
+        join leave create append start_over read list count overview open_questions delete reserve_task claim is_alive is_served is_shared feed
+        feed_end graph logs
+    }
+
+    fn header(&self, run: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        let run = run.to_owned();
+        async move {
+            let found = self.inner.header(&run).await?;
+            if self.deletes.swap(false, Ordering::SeqCst) {
+                self.other.delete_run(&run).await.expect("it is over");
+            }
+            Ok(found)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_deleted_while_it_is_to_be_retried_or_forked_is_unknown() {
+    let directory = tempfile::tempdir().unwrap();
+    let inner = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let other = Engine::builder().store(inner.clone()).build().unwrap();
+    let deletes = Arc::new(AtomicBool::new(false));
+    let store = DeletedBehind { inner, other, deletes: Arc::clone(&deletes) };
+    let engine = Engine::builder().store(store).register::<decided>().build().unwrap();
+    for id in ["retried", "forked"] {
+        let run = engine.start::<decided>("a".into()).id(id).await.unwrap();
+        run.outcome().await.unwrap();
+        run.answer("go", false).await.unwrap();
+        run.result().await.unwrap_err();
+    }
+    deletes.store(true, Ordering::SeqCst);
+    let retried = engine.retry("retried").await.unwrap_err();
+    assert_eq!(retried, RetryError::UnknownRun { run: "retried".into() });
+    deletes.store(true, Ordering::SeqCst);
+    let forked = engine.fork("forked").before(3).await.unwrap_err();
+    assert_eq!(forked, ForkError::UnknownRun { run: "forked".into() });
 }
