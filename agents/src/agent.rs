@@ -400,15 +400,15 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         let content = match self.result(ctx, &key, call).await {
             Ok(Json::String(text)) => text,
             Ok(output) => output.to_string(),
-            Err(ToolError::ForModel(why)) => format!("error: {}", told(ctx, &key, why).await?),
+            Err(ToolError::ForModel(why)) => format!("error: {}", recorded(ctx, &key, why).await?),
             Err(ToolError::Fault(fault)) => return Err(AgentError::Tool { tool: call.name.clone(), fault }),
         };
         Ok(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content })
     }
 
     async fn result(&self, ctx: &Context, key: &str, call: &ToolCall) -> Result<Json, ToolError> {
-        // The model has acted on an error that it was told, so the tool is not called again by a later attempt.
-        if ctx.__has_result(&format!("{TOLD}:{key}")) {
+        // The model has acted on the error that it got, so the tool is not called again by a later attempt.
+        if ctx.__has_result(&format!("{ERROR}:{key}")) {
             return Err(ToolError::ForModel(String::new()));
         }
         match self.tools.iter().find(|tool| tool.spec().name == call.name) {
@@ -427,17 +427,17 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     }
 }
 
-/// Under which name an agent records the errors of tools that its model is told, each as a step.
-const TOLD: &str = "gen_ai.error";
+/// Under which name an agent records the errors of tools that its model gets, each as a step.
+const ERROR: &str = "gen_ai.error";
 
-/// The error of a tool as the model is told, which is recorded: a failed child would be called again by a later attempt.
-async fn told(ctx: &Context, key: &str, why: String) -> Result<String, AgentError> {
+/// The error of a tool as the model gets it, recorded: a failed child would be called again by a later attempt.
+async fn recorded(ctx: &Context, key: &str, why: String) -> Result<String, AgentError> {
     let why = move || {
         let why = why.clone();
         async move { Ok::<_, String>(why) }
     };
-    let told = ctx.step(TOLD, why).key(key).await;
-    told.map_err(|error| match error {
+    let recorded = ctx.step(ERROR, why).key(key).await;
+    recorded.map_err(|error| match error {
         ChildError::Fault(fault) => fault.into(),
         error => Fault::Context { message: error.to_string() }.into(),
     })

@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Cancel(OneRun),
     /// Retry a run that has failed or was cancelled. Without the code of its workflow, a program that has it carries it out.
     Retry(Retry),
-    /// Start a new run with the events of another one. Needs the code of its workflow.
+    /// Start a new run with the events of another one. Without the code of its workflow, a program that has it carries it out.
     Fork(Fork),
     /// Delete a run that has ended.
     Delete(OneRun),

@@ -4,7 +4,7 @@ mod bars;
 mod tree;
 mod values;
 
-use graphweft::Engine;
+use graphweft::{Engine, RunStatus};
 use graphweft_inspector::view::{Conversations, RunView, State, What};
 use serde_json::json;
 
@@ -64,9 +64,14 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
         let below = below.map(|line| format!("{}  {line}", row.lead)).collect::<Vec<_>>();
         std::iter::once(line).chain(below)
     });
-    let details = part.details.iter().flat_map(|detail| {
+    // Those before the last one were retried, and so was that, unless the run is at its end by it.
+    let failed = part.details.iter().rposition(|detail| matches!(detail.what, What::RunFailed { .. }));
+    let failed = failed.filter(|_| view.status() == Some(RunStatus::Failed));
+    let details = part.details.iter().enumerate().flat_map(|(at, detail)| {
         let said = match &detail.what {
-            What::RunFailed { path, message, cut, .. } => Some(format!("failed at {path}: {}", marked(message, *cut))),
+            What::RunFailed { path, message, cut, .. } if Some(at) == failed => {
+                Some(format!("failed at {path}: {}", marked(message, *cut)))
+            }
             What::Asked { prompt, cut, .. } => {
                 let path = &part.things.path[detail.thing as usize];
                 let asks = || format!("waits for an answer: {}\n  answer {} {path} ..", marked(prompt, *cut), run.id());

@@ -1,4 +1,4 @@
-//! Results of tools that a model was told: they are final over retries, and over versions of the program.
+//! Results of tools that a model has got: they are final over retries, and over versions of the program.
 
 use std::cell::Cell;
 
@@ -79,7 +79,7 @@ async fn stays_refused_after_a_retry<W: graphweft::Workflow<Input = String, Outp
 }
 
 #[tokio::test]
-async fn a_tool_whose_error_the_model_was_told_is_not_called_again_by_a_retry_of_the_run() {
+async fn a_tool_whose_error_the_model_has_got_is_not_called_again_by_a_retry_of_the_run() {
     stays_refused_after_a_retry::<payment>().await;
     stays_refused_after_a_retry::<payment_once>().await;
 }

@@ -404,3 +404,11 @@ async fn a_file_alone_is_no_mcp_server() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("call `graphweft_cli::main(engine)` in the program that has them"), "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_run_that_has_failed_again_after_a_retry_the_last_failure_is_shown() {
+    let runs = runs().await;
+    runs.engine.retry("failed").await.unwrap().result().await.unwrap_err();
+    let shown = runs.ran(&["show", "failed"]).await;
+    assert_eq!(shown.out.matches("failed at refund/pay").count(), 1, "{}", shown.out);
+}

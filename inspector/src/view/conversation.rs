@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::gen_ai::{FailedCall, ModelCall, ToolResult, name_and_key};
+use super::gen_ai::{FailedCall, ModelCall, ToolResult, is_error_of_tool, name_and_key};
 use super::said::{Said, ToolCall, What, cut_json, cut_text};
 use crate::model::millis;
 
@@ -109,6 +109,9 @@ impl Conversations {
             talk.leave_calls(event, u64::MAX);
         }
         let Some((around, _)) = path.rsplit_once('/') else { return &[] };
+        if is_error_of_tool(path) {
+            return &[];
+        }
         match &event.kind {
             EventKind::NodeStarted { .. } => {
                 if let Some(call) = self.by_path.get_mut(around).and_then(|talk| talk.call(path)) {

@@ -103,6 +103,12 @@ impl<'v> ToolResult<'v> {
     }
 }
 
+/// Whether it is the step with which an agent keeps the error of a tool call, of which there is an event already: that it has failed, or
+/// that there is no such tool.
+pub(super) fn is_error_of_tool(path: &str) -> bool {
+    name_and_key(path).is_some_and(|(name, _)| name == "gen_ai.error")
+}
+
 /// The name and the key of a child: `orders` and `2.0` of `orders:2.0`.
 pub(super) fn name_and_key(path: &str) -> Option<(&str, &str)> {
     path.rsplit('/').next()?.split_once(':')

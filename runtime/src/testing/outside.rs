@@ -18,8 +18,10 @@ pub(super) const RUN: &str = "lab";
 /// An answer to the questions with a name, or none.
 pub(super) struct Answer {
     pub(super) name: String,
-    pub(super) give: Box<dyn Fn(&Question) -> Option<Json> + Send + Sync>,
+    pub(super) give: Box<Give>,
 }
+
+type Give = dyn Fn(&Question) -> Option<Json> + Send + Sync;
 
 impl Answer {
     /// The answer to a question: of those with its id, or else with its name, the first one to the question that was asked first,
