@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::agent::{Agent, facts, is_retryable, needs_models, shown};
 use crate::agent_error::AgentError;
 use crate::json_payload::JsonPayload;
+use crate::output::fenced;
 
 /// A classifier: a model chooses one of the variants of an enum for a value.
 ///
@@ -98,8 +99,9 @@ impl<In: JsonPayload, Out: JsonPayload + Route> Classifier<In, Out> {
     }
 }
 
-/// The number of the label that an answer names: `{"label": "refund"}`, or `refund` alone.
+/// The number of the label that an answer names: `{"label": "refund"}`, or `refund` alone, also in a fence.
 fn chosen(answer: &str, labels: &[&str]) -> Option<usize> {
+    let answer = fenced(answer).unwrap_or(answer);
     let json = serde_json::from_str::<Json>(answer.trim()).ok();
     let label = json.as_ref().and_then(|json| json.get("label").unwrap_or(json).as_str()).unwrap_or(answer);
     let label = label.trim().trim_matches(['"', '`', '.']);

@@ -107,7 +107,8 @@ pub(crate) fn format_of<T: JsonPayload>() -> Option<Format> {
 /// Reads the text of a model as a value. Prose around the JSON and fences are skipped.
 ///
 /// # Errors
-/// The problem of the first JSON in it, if none fits.
+/// The problem of the first JSON in it, if none fits; or that several fit which are not the same: a model may write what it considers before
+/// what it answers.
 pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
     let text = text.trim();
     if is_text::<T>() {
@@ -117,15 +118,27 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
         return fit(&Json::String(text.to_owned()));
     }
     let is_wrapped = !is_object(&schemars::schema_for!(T).to_value());
-    let mut first = None;
-    for json in every_json(text) {
-        let answer = json.as_object().filter(|object| is_wrapped && object.len() == 1).and_then(|it| it.get(ANSWER));
-        match fit(answer.unwrap_or(&json)) {
-            Ok(value) => return Ok(value),
-            Err(misfit) => first = first.or(Some(misfit)),
+    let answer = |json: Json| match json {
+        Json::Object(mut object) if is_wrapped && object.len() == 1 && object.contains_key(ANSWER) => {
+            object.remove(ANSWER).unwrap_or_default()
+        }
+        json => json,
+    };
+    let (mut first, mut fitting) = (None, None);
+    for (place, json) in every_json(text) {
+        let json = answer(json);
+        match (fit(&json), &fitting) {
+            (Ok(value), _) if place == Place::Alone => return Ok(value),
+            (Ok(_), Some((_, other))) if json != *other => {
+                return Err(Misfit::whole("it has several answers; write one alone"));
+            }
+            (Ok(value), None) => fitting = Some((value, json)),
+            (Ok(_), Some(_)) => {}
+            (Err(misfit), _) => first = first.or(Some(misfit)),
         }
     }
-    Err(first.unwrap_or_else(|| Misfit::whole("there is no JSON in it")))
+    let none = || first.unwrap_or_else(|| Misfit::whole("there is no JSON in it"));
+    fitting.map(|(value, _)| value).ok_or_else(none)
 }
 
 pub(crate) fn fit<T: JsonPayload>(json: &Json) -> Result<T, Misfit> {
@@ -135,8 +148,16 @@ pub(crate) fn fit<T: JsonPayload>(json: &Json) -> Result<T, Misfit> {
     })
 }
 
+/// Where JSON is in a text.
+#[derive(PartialEq, Eq)]
+enum Place {
+    /// It is the whole text, or the whole of its fence.
+    Alone,
+    InProse,
+}
+
 /// The whole text, what is in its fence, and every object and list in it, in this order.
-fn every_json(text: &str) -> impl Iterator<Item = Json> + '_ {
+fn every_json(text: &str) -> impl Iterator<Item = (Place, Json)> + '_ {
     let whole = [Some(text), fenced(text)].into_iter().flatten().filter_map(|text| serde_json::from_str(text).ok());
     let mut from = 0;
     let inside = std::iter::from_fn(move || {
@@ -147,10 +168,12 @@ fn every_json(text: &str) -> impl Iterator<Item = Json> + '_ {
         from = if value.is_some() { begins + values.byte_offset() } else { begins + 1 };
         Some(value)
     });
-    whole.chain(inside.take(MAX_PLACES).flatten())
+    let inside = inside.take(MAX_PLACES).flatten();
+    whole.map(|json| (Place::Alone, json)).chain(inside.map(|json| (Place::InProse, json)))
 }
 
-fn fenced(text: &str) -> Option<&str> {
+/// What is in the first fence of a text.
+pub(crate) fn fenced(text: &str) -> Option<&str> {
     let (_, after) = text.split_once("```")?;
     let (inside, _) = after.split_once("```")?;
     let inside = inside.strip_prefix("json").unwrap_or(inside);
@@ -191,6 +214,15 @@ mod tests {
     fn json_is_read_out_of_prose_with_brackets() {
         let text = "As [you] asked {sic}: {\"cents\": 5}. Is that [right]?";
         assert_eq!(read::<Price>(text), Ok(Price { cents: 5 }));
+    }
+
+    #[test]
+    fn of_several_answers_none_is_chosen() {
+        let several = Misfit::whole("it has several answers; write one alone");
+        assert_eq!(read::<Price>("<think>{\"cents\": 1}?</think>{\"cents\": 9}"), Err(several.clone()));
+        assert_eq!(read::<Vec<u32>>("See [1]: [4, 5]"), Err(several));
+        assert_eq!(read::<Price>("{\"cents\": 5}, that is {\"cents\": 5}"), Ok(Price { cents: 5 }));
+        assert_eq!(read::<Price>("Not {\"dollars\": 1} but {\"cents\": 5}"), Ok(Price { cents: 5 }));
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn mail() -> Mail {
 
 #[tokio::test]
 async fn the_value_goes_through_unchanged_by_the_chosen_label() {
-    for answer in ["{\"label\": \"Bug\"}", "bug", "`Refund`."] {
+    for answer in ["{\"label\": \"Bug\"}", "bug", "`Refund`.", "```json\n{\"label\": \"bug\"}\n```"] {
         assert_eq!(run::<sorting>(Scripted::text(answer), mail()).await.unwrap(), Some(mail()), "{answer}");
     }
     assert_eq!(run::<sorting>(Scripted::text("Spam"), mail()).await.unwrap(), None);

@@ -118,6 +118,42 @@ async fn types_of_one_name_in_two_tools_stay_apart_in_the_schema() {
     }
 }
 
+#[value]
+struct Tree {
+    name: String,
+    children: Vec<Tree>,
+}
+
+/// Plants a tree.
+#[node]
+async fn plant(tree: Tree) -> String {
+    format!("{} with {}", tree.name, tree.children.len())
+}
+
+fn planter() -> Agent<String, String> {
+    Agent::new("You plant.").tool(Tool::of::<plant>())
+}
+
+workflow! {
+    planted(String) -> String {
+        let planter: Agent<String, String> = planter();
+        START => planter;
+    }
+}
+
+#[tokio::test]
+async fn a_recursive_type_refers_to_itself_and_not_to_the_step() {
+    let oak = json!({ "name": "oak", "children": [{ "name": "twig", "children": [] }] });
+    let call = json!({ "tool": "plant", "arguments": oak });
+    let model = Scripted::turns([Message::assistant(call.to_string()), answer("Planted.")]);
+    assert_eq!(run::<planted>(Constrained::new(model.clone()), "Plant.".into()).await.unwrap(), "Planted.");
+    assert!(last_text(&model.requests()[1]).ends_with("oak with 1"));
+    let schema = &schemas(&model)[0];
+    let tree = &schema["properties"]["arguments"]["$ref"];
+    assert_eq!(*tree, "#/$defs/plant.plant", "{schema:#}");
+    assert_eq!(schema["$defs"]["plant.plant"]["properties"]["children"]["items"]["$ref"], *tree);
+}
+
 #[tokio::test]
 async fn more_calls_are_made_if_they_are_allowed_and_then_it_has_to_answer() {
     let model = Scripted::turns([weather_in("Paris"), weather_in("Rome"), answer("Rome.")]);

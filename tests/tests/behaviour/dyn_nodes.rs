@@ -132,6 +132,45 @@ fn a_node_has_its_name_its_docs_and_the_schemas_of_its_parameters() {
     assert_eq!(format!("{:?}", DynNode::new::<adds>()), r#"DynNode { name: "adds", .. }"#);
 }
 
+#[value]
+enum Expression {
+    Number(i32),
+    Minus(Box<Expression>),
+}
+
+impl Expression {
+    fn value(self) -> i32 {
+        match self {
+            Expression::Number(number) => number,
+            Expression::Minus(of) => -of.value(),
+        }
+    }
+}
+
+/// Computes.
+#[node]
+async fn computes(expression: Expression) -> i32 {
+    expression.value()
+}
+
+workflow! { computing(Json) -> Json { START => computes_any; } }
+
+#[node]
+async fn computes_any(input: Json, ctx: &Context) -> Result<Json, String> {
+    DynNode::new::<computes>().call(ctx, input).await.map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_schema_of_a_parameter_with_a_recursive_type_refers_to_that_and_not_to_all_parameters() {
+    let node = DynNode::new::<computes>();
+    let schema = node.input_schema();
+    assert_eq!(schema["properties"]["expression"], json!({ "$ref": "#/$defs/expression" }));
+    let minus = &schema["$defs"]["expression"]["oneOf"][1]["properties"]["Minus"];
+    assert_eq!(minus["$ref"], "#/$defs/expression", "{schema:#}");
+    let input = json!({ "expression": { "Minus": { "Number": 1 } } });
+    assert_eq!(graphweft::block_on(computing(input)).unwrap(), json!(-1));
+}
+
 #[test]
 fn a_registry_can_be_shared_between_threads() {
     fn is_shared<T: Clone + Send + Sync + 'static>(_: &T) {}
