@@ -324,6 +324,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         // With a format beside its tools, a model may answer at once and never call one.
         let mut has_to_answer = self.tools.is_empty();
         let mut tries = 0;
+        let mut errors: Vec<(String, String)> = Vec::new();
         for turn in 1..=self.max_turns {
             let request = Request {
                 instructions: Arc::clone(&self.instructions),
@@ -335,6 +336,10 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             let chat = self.chat(request, &talk);
             let ModelCall { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key(turn).await?;
             talk.spent += ModelUsage { calls: 1, usage };
+            // From here on the model has acted on them.
+            for (key, why) in std::mem::take(&mut errors) {
+                recorded(ctx, &key, why).await?;
+            }
             if is_cut_off {
                 return Err(AgentError::CutOff { turn, tokens: usage.output });
             }
@@ -353,7 +358,9 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 let results: Vec<_> = results.collect();
                 let most = self.max_parallel.map_or(usize::MAX, NonZeroUsize::get).min(calls.len());
                 for result in stream::iter(results).buffered(most).collect::<Vec<_>>().await {
-                    conversation.push(result?);
+                    let Called { message, error } = result?;
+                    conversation.push(message);
+                    errors.extend(error);
                 }
                 continue;
             }
@@ -396,21 +403,28 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     }
 
     /// The result of a tool call, for the model.
-    async fn call(&self, ctx: &Context, key: String, call: &ToolCall) -> Result<Message, AgentError> {
-        let content = match self.result(ctx, &key, call).await {
+    async fn call(&self, ctx: &Context, key: String, call: &ToolCall) -> Result<Called, AgentError> {
+        // The model has acted on that error, so the tool is not called again by a later attempt.
+        let is_final = ctx.__has_result(&format!("{ERROR}:{key}"));
+        let result = match is_final {
+            true => Err(ToolError::ForModel(recorded(ctx, &key, String::new()).await?)),
+            false => self.result(ctx, &key, call).await,
+        };
+        let mut error = None;
+        let content = match result {
             Ok(Json::String(text)) => text,
             Ok(output) => output.to_string(),
-            Err(ToolError::ForModel(why)) => format!("error: {}", recorded(ctx, &key, why).await?),
+            Err(ToolError::ForModel(why)) => {
+                let content = format!("error: {why}");
+                error = (!is_final).then_some((key, why));
+                content
+            }
             Err(ToolError::Fault(fault)) => return Err(AgentError::Tool { tool: call.name.clone(), fault }),
         };
-        Ok(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content })
+        Ok(Called { message: Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content }, error })
     }
 
     async fn result(&self, ctx: &Context, key: &str, call: &ToolCall) -> Result<Json, ToolError> {
-        // The model has acted on the error that it got, so the tool is not called again by a later attempt.
-        if ctx.__has_result(&format!("{ERROR}:{key}")) {
-            return Err(ToolError::ForModel(String::new()));
-        }
         match self.tools.iter().find(|tool| tool.spec().name == call.name) {
             Some(tool) => tool.call(ctx, &call.arguments, key).await,
             // A tool of an earlier version may have been called by that name.
@@ -427,7 +441,14 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     }
 }
 
-/// Under which name an agent records the errors of tools that its model gets, each as a step.
+/// The result of a tool call, for the model.
+struct Called {
+    message: Message,
+    /// Its error, by its key, if that is not recorded yet.
+    error: Option<(String, String)>,
+}
+
+/// Under which name an agent records the errors of tools that its model has acted on, each as a step.
 const ERROR: &str = "gen_ai.error";
 
 /// The error of a tool as the model gets it, recorded: a failed child would be called again by a later attempt.

@@ -8,8 +8,9 @@
 //! | the error of such a child that has failed for good | `{"gen_ai": "chat", "asked": [..], "error": ..}`; not of a fault, such as a time limit |
 //! | the child of the same node with the key `2.0`, `desk/agent/orders:2.0` | the first of the `calls` of turn 2 |
 //! | the output of that child | the result for the model; `{"gen_ai.output": ..}` or `{"gen_ai.refused": "why"}` if a person was asked |
+//! | the output of the step `desk/agent/gen_ai.error:2.0` | the error of that call, if it had one, once the model has acted on it |
 //!
-//! A call without a child was not made: there is no such tool, or it does not take the arguments.
+//! A call without such a child was not made: there is no such tool, or it does not take the arguments.
 
 use std::io::{self, Write};
 

@@ -156,9 +156,12 @@ enum Place {
     InProse,
 }
 
-/// The whole text, what is in its fence, and every object and list in it, in this order.
+/// The whole text, what is in its only fence, and every object and list in it, in this order.
 fn every_json(text: &str) -> impl Iterator<Item = (Place, Json)> + '_ {
-    let whole = [Some(text), fenced(text)].into_iter().flatten().filter_map(|text| serde_json::from_str(text).ok());
+    let whole = [Some(text), fenced(text).filter(|_| text.matches("```").count() == 2)]
+        .into_iter()
+        .flatten()
+        .filter_map(|text| serde_json::from_str(text).ok());
     let mut from = 0;
     let inside = std::iter::from_fn(move || {
         let rest = text.get(from..)?;
@@ -220,7 +223,8 @@ mod tests {
     fn of_several_answers_none_is_chosen() {
         let several = Misfit::whole("it has several answers; write one alone");
         assert_eq!(read::<Price>("<think>{\"cents\": 1}?</think>{\"cents\": 9}"), Err(several.clone()));
-        assert_eq!(read::<Vec<u32>>("See [1]: [4, 5]"), Err(several));
+        assert_eq!(read::<Vec<u32>>("See [1]: [4, 5]"), Err(several.clone()));
+        assert_eq!(read::<Price>("```\n{\"cents\": 1}\n``` no: ```\n{\"cents\": 9}\n```"), Err(several));
         assert_eq!(read::<Price>("{\"cents\": 5}, that is {\"cents\": 5}"), Ok(Price { cents: 5 }));
         assert_eq!(read::<Price>("Not {\"dollars\": 1} but {\"cents\": 5}"), Ok(Price { cents: 5 }));
     }

@@ -163,8 +163,8 @@ impl Connections {
     /// The database was restored under an engine of this process: what that knows of its runs is not so.
     pub(crate) fn was_restored(&self) -> StoreError {
         self.restored.store(true, Ordering::Relaxed);
-        let message = "it was restored from a backup, or its tables were made anew, while this process used it; end this process, and start \
-                       it again";
+        let message = "it was restored from a backup, its tables were made anew, or a server that lacks the last commits has taken its place, while \
+                       this process used it; end this process, and start it again";
         Trouble::Unusable(message.to_owned()).for_caller(&self.server)
     }
 

@@ -39,8 +39,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What statements about the owners that are not alive begin with, by `$1`, which is none of them.
 pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(owners) and id <> $1)";
 
-/// How many renewals fewer than an owner knows of its row may have: after a crash, a server that does not wait for its disk may lack the
-/// last one. A backup lacks more.
+/// How many renewals fewer than an owner knows of its row may have: one may be lost with the server that had it. A server that lacks more, a
+/// backup or a replica, lacks records too, which the owner has in memory.
 const LATE: i64 = 1;
 
 /// What an owner knows its row by. A database that was restored has none of it, that of another engine, or one of earlier.

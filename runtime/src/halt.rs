@@ -43,7 +43,7 @@ impl Halt {
         )
     }
 
-    /// Whether it may be over by itself, since the server of the store was away.
+    /// Whether it may be over by itself, since the server of the store was away, or its file locked.
     pub(crate) fn is_of_outage(&self) -> bool {
         matches!(self, Halt::Store(StoreError::Unreachable { .. } | StoreError::Busy { .. }))
     }

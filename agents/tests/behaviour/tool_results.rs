@@ -25,6 +25,12 @@ async fn wire(cents: u32) -> Result<String, String> {
     if pays() > 1 { Ok(format!("{cents} cents")) } else { Err("the bank is closed".to_owned()) }
 }
 
+/// Looks whether the bank is open.
+#[node]
+async fn look() -> String {
+    "closed".to_owned()
+}
+
 /// Waits for a person.
 #[node]
 async fn hold(ctx: &Context) -> String {
@@ -33,14 +39,15 @@ async fn hold(ctx: &Context) -> String {
 
 workflow! {
     payment(String) -> String {
-        let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>());
+        let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>()).tool(Tool::of::<look>());
         START => clerk;
     }
 }
 
 workflow! {
     payment_once(String) -> String {
-        let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>().at_most_once());
+        let clerk: Agent<String, String> =
+            Agent::new("You pay.").tool(Tool::of::<wire>().at_most_once()).tool(Tool::of::<look>());
         START => clerk;
     }
 }
@@ -48,7 +55,7 @@ workflow! {
 /// Fails at its first attempt, behind the agent.
 #[node(retry(max_attempts = 2, initial_delay = "1ms"))]
 async fn clerk_in_a_node(text: String, ctx: &Context) -> Result<String, String> {
-    let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>());
+    let clerk: Agent<String, String> = Agent::new("You pay.").tool(Tool::of::<wire>()).tool(Tool::of::<look>());
     let said = clerk.run(text, ctx).await.map_err(|error| error.to_string())?;
     if ctx.attempt() == 1 { Err("once more".to_owned()) } else { Ok(said) }
 }
@@ -59,29 +66,39 @@ workflow! {
 
 fn refused_once() -> Scripted {
     PAID.set(0);
-    Scripted::turns([call("wire", json!({ "cents": 100 })), Message::assistant("It did not work.")])
+    let look = call("look", json!({}));
+    Scripted::turns([call("wire", json!({ "cents": 100 })), look, Message::assistant("It did not work.")])
 }
 
-async fn stays_refused_after_a_retry<W: graphweft::Workflow<Input = String, Output = String>>() {
+/// A run with a budget of so many calls of its model, which is retried with a larger one. How often the tool was called, and its results.
+async fn retried<W: graphweft::Workflow<Input = String, Output = String>>(calls: u64) -> (u32, Vec<String>) {
     let (store, model) = (MemoryStore::new(), refused_once());
     let engine = |calls| {
         let models = Models::new(model.clone()).run_budget(Budget::new().calls(calls));
         Engine::builder().store(store.clone()).resource(models).register::<W>().build().unwrap()
     };
-    let first = engine(1);
+    let first = engine(calls);
     let run = first.start::<W>("Pay.".into()).id("run").await.unwrap();
     run.result().await.unwrap_err();
     first.shutdown().await;
-    let second = engine(2);
+    let second = engine(3);
     let run = second.retry("run").await.unwrap();
     assert_eq!(run.result().await.unwrap(), json!("It did not work."));
-    assert_eq!((PAID.get(), results(&model.requests()[1])), (1, vec!["error: the bank is closed".to_owned()]));
+    (PAID.get(), results(&model.requests()[2]))
 }
 
 #[tokio::test]
 async fn a_tool_whose_error_the_model_has_got_is_not_called_again_by_a_retry_of_the_run() {
-    stays_refused_after_a_retry::<payment>().await;
-    stays_refused_after_a_retry::<payment_once>().await;
+    let refused = (1, vec!["error: the bank is closed".to_owned(), "closed".to_owned()]);
+    assert_eq!(retried::<payment>(2).await, refused);
+    assert_eq!(retried::<payment_once>(2).await, refused);
+}
+
+#[tokio::test]
+async fn one_whose_error_no_model_has_acted_on_is_called_again() {
+    let paid = (2, vec!["100 cents".to_owned(), "closed".to_owned()]);
+    assert_eq!(retried::<payment>(1).await, paid);
+    assert_eq!(retried::<payment_once>(1).await, paid);
 }
 
 #[tokio::test(start_paused = true)]

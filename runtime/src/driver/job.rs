@@ -62,7 +62,11 @@ impl Job {
         let mut driver = Box::new(self.driver());
         if tokio::runtime::Handle::try_current().is_err() {
             let message = "a workflow runs inside a tokio runtime, and there is none here".to_owned();
-            driver.failed = Some(Fault::Context { message });
+            match driver.shared.records() {
+                // Another process can drive it.
+                true => driver.halt = Some(Halt::ShutDown),
+                false => driver.failed = Some(Fault::Context { message }),
+            }
         } else if let Err(halt) = driver.begin_run(input, limit, past) {
             driver.halt = Some(halt);
         }

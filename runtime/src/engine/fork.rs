@@ -247,8 +247,7 @@ impl Fork {
         let old = old.ok_or_else(|| ForkError::UnknownRun { run: run.clone() })?;
         let history = engine.0.store.read(old.key, 0, usize::MAX).await?;
         let records = history.len() as u64;
-        // It was deleted meanwhile.
-        if records < old.records {
+        if engine.is_deleted_since(&old, &history).await? {
             return Err(ForkError::UnknownRun { run });
         }
         let at = before.unwrap_or(records);

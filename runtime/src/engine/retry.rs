@@ -233,8 +233,7 @@ impl Retry {
             return Err(RunError::ShutDown.into());
         }
         let mut history = engine.0.store.read(header.key, 0, usize::MAX).await?;
-        // It was deleted meanwhile.
-        if (history.len() as u64) < header.records {
+        if engine.is_deleted_since(&header, &history).await? {
             return Err(RetryError::UnknownRun { run });
         }
         for path in from_nodes.iter().chain(&rerun) {
@@ -299,9 +298,9 @@ impl Retry {
         if appended != Ok(Appended::Done) {
             ready.discard();
             appended?;
-            return Err(match engine.0.store.header(&run).await? {
-                Some(now) if now.key == header.key => goes_on(&run),
-                _ => RetryError::UnknownRun { run },
+            return Err(match engine.is_there(&header).await? {
+                true => goes_on(&run),
+                false => RetryError::UnknownRun { run },
             });
         }
         engine.launched(reservation, ready, &header.id).await.map_err(RetryError::Run)
@@ -309,6 +308,16 @@ impl Retry {
 }
 
 impl Engine {
+    /// Whether the store still has a run, and no other one with its id.
+    async fn is_there(&self, header: &RunHeader) -> Result<bool, StoreError> {
+        Ok(self.0.store.header(&header.id).await?.is_some_and(|now| now.key == header.key))
+    }
+
+    /// Whether a run lacks records that it had, since it was deleted before they were read.
+    pub(super) async fn is_deleted_since(&self, header: &RunHeader, history: &[Stored]) -> Result<bool, StoreError> {
+        Ok((history.len() as u64) < header.records && !self.is_there(header).await?)
+    }
+
     /// The version under which a run is retried.
     ///
     /// # Errors

@@ -100,7 +100,7 @@ pub enum StoreError {
         /// Why.
         message: String,
     },
-    /// Another process has locked the file for too long.
+    /// Another process has locked the file for too long. An engine resumes the runs that this has stopped when the file is free.
     #[error("`{}` was locked by another process for too long: {message}", path.display())]
     Busy {
         /// The file.

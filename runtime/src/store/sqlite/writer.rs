@@ -143,9 +143,9 @@ impl Shared {
                 Wake::Chores => {}
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
-                let is_over = writer.look(self).is_err() || writer.renew(self);
+                let is_locked = writer.look(self).is_ok() && !writer.renew(self);
                 // Counted from here on: what waits in the queue comes first.
-                due = Instant::now() + if is_over { self.settings.lease / 3 } else { self.settings.lease / 30 };
+                due = Instant::now() + if is_locked { self.settings.lease / 30 } else { self.settings.lease / 3 };
             }
             if writer.commit_log_is_full(self) && self.file.is_there().is_ok() {
                 writer.move_commit_log(self);
@@ -252,19 +252,19 @@ impl Writer {
         }
     }
 
-    /// Renews the leases of the owners of this process. Returns whether it has.
+    /// Renews the leases of the owners of this process. Returns `false` if others have locked the file.
     fn renew(&mut self, shared: &Shared) -> bool {
         let begun = self.be(Patience::Briefly, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
         let renewed = begun.and_then(|()| {
             let renewed = shared.owners.renew(&self.connection, shared.settings.lease);
             self.end(renewed)
         });
-        let is_renewed = renewed.is_ok();
+        let is_locked = renewed.as_ref().is_err_and(Trouble::is_busy);
         if let Err(trouble) = renewed {
             // It is tried again well before the lease expires.
             tracing::warn!(error = %trouble.at(&shared.file.path), "the lease of a store's owner cannot be renewed");
         }
-        is_renewed
+        !is_locked
     }
 
     fn be(&self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {
