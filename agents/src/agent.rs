@@ -419,6 +419,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 error = (!is_final).then_some((key, why));
                 content
             }
+            Err(ToolError::Refused(why)) => format!("error: {why}"),
             Err(ToolError::Fault(fault)) => return Err(AgentError::Tool { tool: call.name.clone(), fault }),
         };
         Ok(Called { message: Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content }, error })

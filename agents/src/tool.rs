@@ -67,6 +67,8 @@ pub struct Tool {
 pub(crate) enum ToolError {
     /// The model gets this text.
     ForModel(String),
+    /// A person's reason why it is not called, which is recorded as its output.
+    Refused(String),
     /// The agent fails.
     Fault(Fault),
 }
@@ -205,7 +207,7 @@ fn is_settled(output: &Json) -> bool {
 fn settled(output: &Json) -> Result<Json, ToolError> {
     match Settled::<Json>::deserialize(output) {
         Ok(Settled::Output(output)) => Ok(output),
-        Ok(Settled::Refused(why)) => Err(ToolError::ForModel(why)),
+        Ok(Settled::Refused(why)) => Err(ToolError::Refused(why)),
         Err(error) => Err(ToolError::Fault(Fault::Context { message: error.to_string() })),
     }
 }

@@ -134,7 +134,7 @@ impl<In: JsonPayload, Out: JsonPayload> Node for ToolNode<In, Out> {
         drop(input);
         match self.tool.call_with(ctx, arguments, "1").await {
             Ok(result) => output(&result).map_err(|misfit| ToolNodeError::Misfit { tool: tool.clone(), misfit }),
-            Err(ToolError::ForModel(message)) => Err(failed(message)),
+            Err(ToolError::ForModel(message) | ToolError::Refused(message)) => Err(failed(message)),
             Err(ToolError::Fault(fault)) => Err(ToolNodeError::Fault(fault)),
         }
     }
