@@ -182,6 +182,7 @@ impl fmt::Debug for SqliteStore {
 impl Handle {
     fn open(path: PathBuf, settings: Settings) -> Result<(Handle, Receiver<()>), StoreError> {
         match settings.access {
+            Access::Write if settings.is_existing => Handle::for_writing(&file::find(&path)?, settings),
             Access::Write => Handle::for_writing(&file::find_or_make(&path)?, settings),
             Access::Read => Handle::for_reading(&file::find(&path)?, settings),
         }
