@@ -216,17 +216,11 @@ pub(crate) async fn migrate(client: &mut Client, schema: &str) -> Result<Facts, 
 
 /// What [`migrate`] returns, of a schema that has the present format already.
 pub(crate) async fn existing(client: &mut Client, schema: &str) -> Result<Facts, Trouble> {
-    let number = |format: i32| format.unsigned_abs();
-    match format(client).await? {
-        Some(FORMAT) => facts(client).await,
-        Some(found) if found > FORMAT => {
-            let (path, found, known) = (schema.into(), number(found), number(FORMAT));
-            Err(Trouble::Store(StoreError::NewerFormat { path, found, known }))
-        }
-        Some(found) => {
-            let (path, found, known) = (schema.into(), number(found), number(FORMAT));
-            Err(Trouble::Store(StoreError::OlderFormat { path, found, known }))
-        }
+    let (path, known) = (schema.into(), FORMAT.unsigned_abs());
+    match format(client).await?.map(i32::unsigned_abs) {
+        Some(found) if found == known => facts(client).await,
+        Some(found) if found > known => Err(Trouble::Store(StoreError::NewerFormat { path, found, known })),
+        Some(found) => Err(Trouble::Store(StoreError::OlderFormat { path, found, known })),
         None => Err(Trouble::Unusable(format!("there is no store in its schema `{schema}`; look for another name"))),
     }
 }

@@ -143,7 +143,7 @@ impl Shared {
                 Wake::Chores => {}
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
-                let is_locked = writer.look(self).is_ok() && !writer.renew(self);
+                let is_locked = writer.look(self).is_ok() && writer.renew(self);
                 // Counted from here on: what waits in the queue comes first.
                 due = Instant::now() + if is_locked { self.settings.lease / 30 } else { self.settings.lease / 3 };
             }
@@ -252,7 +252,7 @@ impl Writer {
         }
     }
 
-    /// Renews the leases of the owners of this process. Returns `false` if others have locked the file.
+    /// Renews the leases of the owners of this process. Returns whether that is to be tried again soon, since others have locked the file.
     fn renew(&mut self, shared: &Shared) -> bool {
         let begun = self.be(Patience::Briefly, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
         let renewed = begun.and_then(|()| {
@@ -264,7 +264,7 @@ impl Writer {
             // It is tried again well before the lease expires.
             tracing::warn!(error = %trouble.at(&shared.file.path), "the lease of a store's owner cannot be renewed");
         }
-        !is_locked
+        is_locked
     }
 
     fn be(&self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {
