@@ -1,4 +1,5 @@
-//! How many instructions are allowed: what it took when this was written, and 4 %, by which two machines may differ. Two
+//! How many instructions are allowed: the most that it took on any machine when this was written, and 4 %. Two machines
+//! differ by 5 % where much is allocated and freed at once (a group), and by less elsewhere. Two
 //! checkouts do not, with the profile `instructions`: it builds each crate in one piece. Lower them when something got
 //! faster; where one is raised, the commit says what the instructions buy.
 
@@ -9,7 +10,7 @@ pub(crate) const CHAIN: u64 = 93_500;
 /// `[..]` over 100 items, and a join.
 pub(crate) const EACH: u64 = 223_500;
 /// 100 branches, and a join.
-pub(crate) const FAN_OUT: u64 = 299_000;
+pub(crate) const FAN_OUT: u64 = 311_000;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 924_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
