@@ -417,7 +417,7 @@ impl Context {
         let node = self.0.outermost();
         let mut draft = node.draft();
         if draft.fault.is_none() {
-            draft.fault = Some(Fault::Context { message: "the run starts over".to_owned() });
+            draft.fault = Some(Fault::of_start_over());
             draft.next_run = Some(next);
         }
         drop(draft);

@@ -219,10 +219,21 @@ pub trait FromFault<Input: Clone>: Sized {
     fn from_fault(fault: Fault, input: Input) -> Self;
 }
 
+const STARTS_OVER: &str = "the run starts over";
+
 impl Fault {
     /// Whether an `at_most_once` attempt has no recorded end of its own: it may have had its effect, and is not repeated.
     pub(crate) fn is_cut_short(&self) -> bool {
         matches!(self, Fault::Interrupted | Fault::Dropped | Fault::Unrecordable { at_most_once: true, .. })
+    }
+
+    /// What ends the attempt of a node that starts its run over. It is no failure, and never recorded.
+    pub(crate) fn of_start_over() -> Self {
+        Fault::Context { message: STARTS_OVER.to_owned() }
+    }
+
+    pub(crate) fn is_start_over(&self) -> bool {
+        matches!(self, Fault::Context { message } if message == STARTS_OVER)
     }
 
     /// The output of an attempt cannot be recorded.
@@ -270,7 +281,8 @@ pub struct Cause {
     /// The error's own text and those of its sources, up to 100. A text ends after 1 MiB, and where it is nested too
     /// deep to be written by a recursive `Display`.
     pub chain: Vec<String>,
-    /// The fault, if it was one.
+    /// The fault, if it was one. Of a child workflow in which an `at_most_once` attempt was interrupted or dropped, that
+    /// of this attempt: the workflow is not repeated either.
     pub fault: Option<Fault>,
 }
 
@@ -284,6 +296,18 @@ fn by_child(child: Option<&str>) -> String {
 
 fn all_arrivals(arrivals: u64) -> String {
     if arrivals == 1 { "its only arrival".to_owned() } else { format!("all {arrivals} arrivals") }
+}
+
+impl Cause {
+    /// Whether it is the fault itself, and not an error with a fault behind it.
+    pub(crate) fn is_fault(&self) -> bool {
+        self.fault.as_ref().is_some_and(|fault| self.chain == [fault.to_string()])
+    }
+
+    /// Whether an `at_most_once` attempt was cut short.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.fault.as_ref().is_some_and(Fault::is_cut_short)
+    }
 }
 
 impl From<Fault> for Cause {
@@ -353,6 +377,6 @@ impl Failure {
 
     /// Whether an `at_most_once` attempt was cut short.
     pub(crate) fn is_cut_short(&self) -> bool {
-        self.cause.fault.as_ref().is_some_and(Fault::is_cut_short)
+        self.cause.is_cut_short()
     }
 }

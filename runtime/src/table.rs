@@ -100,6 +100,7 @@ impl Attempted for Finished {
     fn error(&self) -> Option<String> {
         match self {
             Finished::Emitted { .. } | Finished::Waiting => None,
+            Finished::Fault(fault) if fault.is_start_over() => None,
             Finished::Failed(error) => Some(error.cause.to_string()),
             Finished::Fault(fault) => Some(fault.to_string()),
         }

@@ -231,8 +231,8 @@ impl<E: IntoErrorText> FormOf<E> for AsText {
 
     fn read(cause: &Cause, _: Option<&Json>) -> Result<ErrorText, Unread> {
         match &cause.fault {
-            Some(fault) => Err(Unread::Fault(fault.clone())),
-            None => Ok(ErrorText::of_chain(&cause.chain)),
+            Some(fault) if cause.is_fault() => Err(Unread::Fault(fault.clone())),
+            _ => Ok(ErrorText::of_chain(&cause.chain)),
         }
     }
 }

@@ -97,11 +97,16 @@ fn failed<N: Node, F: FormOf<N::Error>>(
     failure: Failure,
     max: MaxSize,
 ) -> Attempted<N::Output, F::Error<N::Error>> {
-    let is_cut_short = failure.is_cut_short();
+    let cut_short = failure.cause.fault.clone().filter(Fault::is_cut_short);
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
-            let retryable = retries.retryable(node, &error).unless(is_cut_short);
-            tried::failed::<_, _, F>(error, |error, _| N::FACTS.explain(error), retryable, max)
+            let retryable = retries.retryable(node, &error).unless(cut_short.is_some());
+            let mut failed = tried::failed::<_, _, F>(error, |error, _| N::FACTS.explain(error), retryable, max);
+            // No other attempt may follow, by whatever retry.
+            if let Attempted::Error { fault, .. } = &mut failed {
+                *fault = cut_short;
+            }
+            failed
         }
         None => fault("the workflow failed with an error of another type"),
     }

@@ -129,6 +129,8 @@ pub(super) enum Attempted<T, E> {
         /// `None` if it is recorded as text only.
         json: Option<Json>,
         chain: Vec<String>,
+        /// That of a node of a child workflow which may not be repeated.
+        fault: Option<Fault>,
         retryable: Retryable,
     },
     /// An error that cannot be recorded: the attempt has failed as with any error, but its caller gets the fault.
@@ -188,7 +190,7 @@ pub(super) fn failed<T, E: Send + 'static, F: FormOf<E>>(
     max: MaxSize,
 ) -> Attempted<T, F::Error<E>> {
     match F::written(error, words, max) {
-        Ok(Written { error, chain, json }) => Attempted::Error { error, json, chain, retryable },
+        Ok(Written { error, chain, json }) => Attempted::Error { error, json, chain, fault: None, retryable },
         Err(problem) => Attempted::Unrecordable { fault: Fault::unrecordable("error", problem), retryable },
     }
 }
@@ -497,8 +499,8 @@ impl Asked {
             }
             let (error, cause, json, retryable) = match attempted {
                 Attempted::Output { value, .. } => return (Ok(value), false),
-                Attempted::Error { error, json, chain, retryable } => {
-                    (ChildError::Error(error), Cause { chain, fault: None }, json, retryable)
+                Attempted::Error { error, json, chain, fault, retryable } => {
+                    (ChildError::Error(error), Cause { chain, fault }, json, retryable)
                 }
                 Attempted::Unrecordable { fault, retryable } => {
                     (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)

@@ -4,11 +4,11 @@
 //!          Begun                       Ended
 //!   Due ──────────> UnderWay ──────────────────────────> Ended
 //!    ^ ^             ^  │  │                               │ │
-//!    │ │ DelayOver   │  │  │ RetryAt                       │ │ CallerRetries, after a failure
+//!    │ │ DelayOver   │  │  │ RetryAt                       ^ │ CallerRetries, after a failure that may be retried
 //!    │ └── Backoff <─│──│──┘                               │ │
-//!    │               │  │ Dropped, CallerRetries           │ │
-//!    │         Begun │  v                  CallerRetries   │ │
-//!    │             CutShort <─────────────────────────────-┘ │
+//!    │               │  │ Dropped, CallerRetries     Ended │ │
+//!    │         Begun │  v        (it may not be repeated)  │ │
+//!    │             CutShort ───────────────────────────────┘ │
 //!    └───────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Chance;
 use super::impossible::Impossible;
-use crate::fault::{Cause, Fault, Never};
+use crate::fault::{Fault, Never};
 use crate::options::{NodeOptions, RetryPolicy, Retryable};
 
 /// The attempts at a node, a child or a step.
@@ -49,7 +49,7 @@ pub(crate) enum AttemptState<W, E = Never> {
     /// The next attempt begins at this time.
     Backoff { until: SystemTime },
     /// The last attempt was cut short, and it is not known whether it had its effect.
-    CutShort(Cut),
+    CutShort,
     /// No attempt is left, or none is needed.
     Ended(E),
 }
@@ -74,14 +74,12 @@ pub(crate) enum AttemptEvent<W, E = Never> {
 }
 
 /// Why an attempt was cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Cut {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
     /// The end of its process.
     Interrupted,
     /// Its caller, which dropped it.
     Dropped,
-    /// Its own end, which could not be recorded.
-    Unrecorded,
 }
 
 /// How attempts have ended, as far as that matters here.
@@ -93,8 +91,9 @@ pub(crate) trait Outcome {
 pub(crate) enum Verdict {
     Completed,
     Failed,
-    /// An attempt that may be made at most once was cut short: no other follows, however often it is requested.
-    CutShort(Cut),
+    /// An attempt that may be made at most once was cut short, perhaps inside it: no other follows, however often it is
+    /// requested.
+    CutShort,
 }
 
 /// The task of a node is gone when its attempts end.
@@ -150,7 +149,7 @@ impl<W, E: Outcome> Attempts<W, E> {
                 self.number = number;
                 State::UnderWay(work)
             }
-            (State::UnderWay(_) | State::CutShort(_), Event::Begun { number, work })
+            (State::UnderWay(_) | State::CutShort, Event::Begun { number, work })
                 if is_again(number) || is_next(number) =>
             {
                 self.number = number;
@@ -162,17 +161,14 @@ impl<W, E: Outcome> Attempts<W, E> {
             }
             (State::Backoff { .. }, Event::DelayOver) => State::Due,
             (State::UnderWay(_), Event::Ended(end)) => State::Ended(end),
-            (State::CutShort(_), Event::Ended(end)) if matches!(end.verdict(), Verdict::CutShort(_)) => {
-                State::Ended(end)
-            }
-            (State::UnderWay(_), Event::Dropped | Event::CallerRetries) => State::CutShort(Cut::Dropped),
+            (State::CutShort, Event::Ended(end)) if end.verdict() == Verdict::CutShort => State::Ended(end),
+            (State::UnderWay(_), Event::Dropped | Event::CallerRetries) => State::CutShort,
             (State::Ended(end), Event::CallerRetries) => match end.verdict() {
-                Verdict::Completed => return Ok(()),
+                Verdict::Completed | Verdict::CutShort => return Ok(()),
                 Verdict::Failed => {
                     self.failures = 0;
                     State::Due
                 }
-                Verdict::CutShort(cut) => State::CutShort(cut),
             },
             (_, Event::Dropped | Event::CallerRetries) => return Ok(()),
             (_, event) => return Err(Box::new(Impossible { event: event.name(), found: self.in_words() })),
@@ -191,8 +187,7 @@ impl<W, E: Outcome> Attempts<W, E> {
                 return Some(Resumption::Next { number: next, after: Some(*until) });
             }
             (AttemptState::UnderWay(_), Process::Earlier) => Cut::Interrupted,
-            (AttemptState::UnderWay(_), Process::This) => Cut::Dropped,
-            (AttemptState::CutShort(cut), _) => *cut,
+            (AttemptState::UnderWay(_), Process::This) | (AttemptState::CutShort, _) => Cut::Dropped,
         };
         let is_under_way = matches!(self.state, AttemptState::UnderWay(_));
         Some(match (how, cut) {
@@ -294,7 +289,7 @@ impl<W, E> Attempts<W, E> {
             AttemptState::Due => format!("attempt {} is due", number + 1),
             AttemptState::UnderWay(_) => format!("attempt {number} is under way"),
             AttemptState::Backoff { .. } => format!("attempt {} has its time", number + 1),
-            AttemptState::CutShort(_) => format!("attempt {number} was cut short"),
+            AttemptState::CutShort => format!("attempt {number} was cut short"),
             AttemptState::Ended(_) => format!("attempt {number} was the last"),
         }
     }
@@ -318,17 +313,6 @@ impl Cut {
         match self {
             Cut::Interrupted => Fault::Interrupted,
             Cut::Dropped => Fault::Dropped,
-            Cut::Unrecorded => Fault::unrecordable("end of an earlier attempt", "its failure says why").at_most_once(),
-        }
-    }
-
-    /// How an `at_most_once` attempt was cut short, by its failure.
-    pub(crate) fn of(cause: &Cause) -> Option<Cut> {
-        match cause.fault.as_ref()? {
-            Fault::Interrupted => Some(Cut::Interrupted),
-            Fault::Dropped => Some(Cut::Dropped),
-            Fault::Unrecordable { at_most_once: true, .. } => Some(Cut::Unrecorded),
-            _ => None,
         }
     }
 }

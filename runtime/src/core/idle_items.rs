@@ -47,9 +47,7 @@ impl<V> Run<V> {
             }
             AttemptState::Backoff { .. } => true,
             // It begins as soon as it may.
-            AttemptState::Due | AttemptState::UnderWay(Execution::Exhausted { .. }) | AttemptState::CutShort(_) => {
-                false
-            }
+            AttemptState::Due | AttemptState::UnderWay(Execution::Exhausted { .. }) | AttemptState::CutShort => false,
             AttemptState::Ended(end) => match *end {},
         }
     }

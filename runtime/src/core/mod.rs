@@ -83,7 +83,7 @@ mod tests;
 
 pub(crate) use apply::{Lent, LentNodes, LentOf, Walk};
 pub(crate) use attempts::{
-    AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Resumable, Resumption, Verdict, after, is_retryable,
+    AttemptEvent, AttemptState, Attempts, Outcome, Process, Resumable, Resumption, Verdict, after, is_retryable,
 };
 pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, NextRun, Report, RunEnd, Then};
 pub(crate) use fold_writes::fold_into;

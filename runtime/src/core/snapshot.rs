@@ -69,7 +69,7 @@ impl<V> Run<V> {
                     }
                     AttemptState::Backoff { .. }
                     | AttemptState::UnderWay(Execution::Exhausted { .. })
-                    | AttemptState::CutShort(_) => false,
+                    | AttemptState::CutShort => false,
                     AttemptState::Ended(end) => match *end {},
                 };
                 if !may_wait {
@@ -93,7 +93,7 @@ fn task_line<V>(task: &Task<V>, with_state: bool) -> String {
         AttemptState::UnderWay(Execution::Inside(items)) => items_line(items, with_state),
         AttemptState::UnderWay(Execution::Exhausted { arrivals }) => format!("after {arrivals}"),
         AttemptState::Backoff { until } => format!("until {until:?}"),
-        AttemptState::Due | AttemptState::UnderWay(Execution::Body) | AttemptState::CutShort(_) => String::new(),
+        AttemptState::Due | AttemptState::UnderWay(Execution::Body) | AttemptState::CutShort => String::new(),
         AttemptState::Ended(end) => match *end {},
     };
     let seen = task.sees.as_ref().map(|sees| (sees.version, with_state.then_some(&sees.values)));

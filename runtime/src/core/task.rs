@@ -81,7 +81,7 @@ impl<V> Task<V> {
             AttemptState::Due => return Wanted::Nothing,
             AttemptState::Backoff { until } => return Wanted::Timer(*until),
             AttemptState::UnderWay(work) => work,
-            AttemptState::CutShort(_) => {
+            AttemptState::CutShort => {
                 debug_assert!(false, "the task of a node is never without the node that it is a part of");
                 return Wanted::Nothing;
             }
@@ -133,7 +133,7 @@ impl<V> Task<V> {
             AttemptState::UnderWay(Execution::Inside(_)) => "Inside",
             AttemptState::UnderWay(Execution::Exhausted { .. }) => "Exhausted",
             AttemptState::Backoff { .. } => "Backoff",
-            AttemptState::CutShort(_) => "CutShort",
+            AttemptState::CutShort => "CutShort",
             AttemptState::Ended(end) => match *end {},
         }
     }

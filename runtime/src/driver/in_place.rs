@@ -176,7 +176,8 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
             attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));
             if RECORDS && let Some(recording) = record {
                 let label = definition.labels.get(from.node as usize).and_then(|labels| labels.get(choice)).copied();
-                recording.push_step(Step { from, to: attempt.stand(), label, output: output.take() });
+                let output = output.take().map(|output| *output);
+                recording.push_step(Step { from, to: attempt.stand(), label, output });
             }
             return Some((step.node, Context::of_holder(holder)));
         }

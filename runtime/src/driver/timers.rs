@@ -87,7 +87,8 @@ impl Timers {
         if sleep.deadline() != at {
             sleep.as_mut().reset(at);
         }
-        if sleep.as_mut().poll(waker).is_pending() {
+        // A sleep ends with the next millisecond of tokio's clock, also one whose time has passed when it begins.
+        if sleep.as_mut().poll(waker).is_pending() && at > Instant::now() {
             return Poll::Pending;
         }
         self.due.remove(&(at, count));

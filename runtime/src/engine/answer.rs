@@ -395,7 +395,15 @@ async fn answer_live(live: &Live, answer: &Answer) -> Result<Option<Result<(), A
         None if !journal.is_stopped() => Ok(Some(Err(error))),
         halt => Err(halt),
     };
-    let (id, checked) = match journal.desk.take_answer(run, &answer.question, &answer.given.answer) {
+    let take = || journal.desk.take_answer(run, &answer.question, &answer.given.answer);
+    let taken = match take() {
+        Err(_) => {
+            journal.until_acknowledged().await;
+            take()
+        }
+        taken => taken,
+    };
+    let (id, checked) = match taken {
         Ok(taken) => taken,
         Err(error) => return unless_leaving(error),
     };

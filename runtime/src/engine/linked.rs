@@ -31,7 +31,7 @@ impl Engine {
         while self.cancel_started(&journal.run_id, journal.key).await.map_err(Halt::Store)? {
             runtime::sleep(LOOK)?.await;
             // Another process may have taken the run over meanwhile.
-            journal.catch_up_with_others().await;
+            journal.catch_up_with_store().await;
             if let Some(halt) = journal.halted() {
                 return Err(halt);
             }

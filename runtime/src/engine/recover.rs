@@ -194,7 +194,7 @@ impl Engine {
             match self.0.runs.reserve(&header.id) {
                 Found::Live(live) => {
                     // It may have been taken over by another engine before this one claimed it.
-                    live.journal.catch_up_with_others().await;
+                    live.journal.catch_up_with_store().await;
                     if live.journal.halted().is_none() {
                         return Ok(live);
                     }

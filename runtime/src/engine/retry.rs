@@ -200,9 +200,9 @@ impl Retry {
                 Found::Free(reservation) => break reservation,
                 Found::Reserved(over) => over.cancelled().await,
                 Found::Live(live) => {
-                    // Another process may have taken it over and ended it since.
-                    live.journal.catch_up_with_others().await;
-                    if live.journal.halted().is_none() {
+                    // It may have ended since, here or in another process that has taken it over.
+                    live.journal.catch_up_with_store().await;
+                    if live.journal.halted().is_none() && !live.journal.is_ending() {
                         return Err(goes_on(&run));
                     }
                     Engine::until_gone(&live).await;

@@ -238,7 +238,7 @@ impl<T> Run<T> {
     /// If the store cannot be read.
     pub async fn questions(&self) -> Result<Vec<Question>, StoreError> {
         if let Some(live) = self.live() {
-            live.journal.catch_up_with_others().await;
+            live.journal.catch_up_with_store().await;
             if live.journal.halted().is_none() {
                 return Ok(live.journal.desk.open_questions());
             }
@@ -345,7 +345,7 @@ impl<T: Payload> Run<T> {
         match now.map_err(|_| RunError::ShutDown)? {
             Progress::Waiting => {
                 // Another engine may have answered since.
-                live.journal.catch_up_with_others().await;
+                live.journal.catch_up_with_store().await;
                 if !matches!(*progress.borrow(), Progress::Waiting) {
                     return Ok(None);
                 }

@@ -28,6 +28,7 @@ impl Engine {
         let mut run = run.to_owned();
         loop {
             if let Some(live) = self.0.runs.get(&run) {
+                live.journal.until_acknowledged().await;
                 let checked = live.journal.desk.check_signal(&sent.name, &sent.payload, sent.plain);
                 checked.map_err(|misfit| sent.invalid(misfit))?;
                 match live.journal.signal(sent.clone()).await {
@@ -161,7 +162,7 @@ impl<T> Run<T> {
     /// If the store cannot be read.
     pub async fn awaited_signals(&self) -> Result<Vec<AwaitedSignal>, StoreError> {
         if let Some(live) = self.live() {
-            live.journal.catch_up_with_others().await;
+            live.journal.catch_up_with_store().await;
             if live.journal.halted().is_none() {
                 return Ok(live.journal.desk.awaited_signals());
             }

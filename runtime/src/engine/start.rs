@@ -370,6 +370,8 @@ impl<T> Start<T> {
         let engine = checked.engine.clone();
         let reservation = loop {
             match engine.0.runs.reserve(&checked.id) {
+                // It may have been deleted since, and this be the first run of that id.
+                Found::Live(live) if live.journal.is_ending() => Engine::until_gone(&live).await,
                 Found::Live(live) => {
                     checked.is_same(&live.journal.workflow, Some(&live.input))?;
                     return Ok(Prepared::Existing(Run::of_live(&engine, live)));

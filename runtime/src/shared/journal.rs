@@ -187,6 +187,11 @@ impl Journal {
         inner.ended || inner.rests.is_some()
     }
 
+    /// Whether the record that ends the run was pushed: it leaves this process soon.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.inner().ended
+    }
+
     /// Adds the records that a node makes of its requests, in one commit: that of a transaction, if a step has written in one.
     pub(crate) fn push_requests(&self, records: Vec<Record>, transaction: Option<OpenTransaction>) {
         let now = Some(self.clock.now());

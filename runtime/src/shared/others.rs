@@ -31,10 +31,21 @@ impl Journal {
         }
     }
 
-    /// The same before something is reported, if the store is shared with other processes.
-    pub(crate) async fn catch_up_with_others(self: &Arc<Self>) {
+    /// Before something is reported: applies what is in the store by now, records of this process whose append has not been
+    /// acknowledged yet, and those of other processes, if the store is shared with them.
+    pub(crate) async fn catch_up_with_store(self: &Arc<Self>) {
         if self.store.is_shared() {
-            self.catch_up().await;
+            return self.catch_up().await;
+        }
+        self.until_acknowledged().await;
+    }
+
+    /// Waits for the append under way, if there is one: others may have read its records in the store already, and act on
+    /// them.
+    pub(crate) async fn until_acknowledged(&self) {
+        let in_flight = self.inner().in_flight.clone();
+        if let Some(in_flight) = in_flight {
+            in_flight.await;
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::notes::Notes;
 use super::signals::Signals;
 use super::tree::Tree;
-use crate::core::{Applied, AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Verdict, pairs};
+use crate::core::{Applied, AttemptEvent, AttemptState, Attempts, Outcome, Process, Verdict, pairs};
 use crate::event::{AfterFailure, EventKind, some};
 use crate::fault::Cause;
 use crate::fingerprint::Fnv1a;
@@ -125,7 +125,10 @@ impl Outcome for Ended {
     fn verdict(&self) -> Verdict {
         match self {
             Ended::Completed { .. } => Verdict::Completed,
-            Ended::Failed { cause, .. } => Cut::of(cause).map_or(Verdict::Failed, Verdict::CutShort),
+            Ended::Failed { cause, .. } => match cause.is_cut_short() {
+                true => Verdict::CutShort,
+                false => Verdict::Failed,
+            },
         }
     }
 }
@@ -213,11 +216,12 @@ impl Item {
         self.is_recorded() && is_wanted && !self.withdrawn
     }
 
-    /// The attempt of its node is over, and another may follow, which retries the request if it had failed for good.
+    /// The attempt of its node is over, and another may follow, which retries the request if it had failed for good, unless it
+    /// may not be repeated.
     fn caller_retries(&mut self) -> Applied {
         let was_failed = self.has_failed();
         self.attempts.apply(AttemptEvent::CallerRetries)?;
-        if was_failed {
+        if was_failed && !self.has_failed() {
             self.result = None;
         }
         Ok(())

@@ -27,8 +27,9 @@ pub(crate) struct Step {
     pub(crate) to: Stand,
     /// The arm that was taken.
     pub(crate) label: Option<&'static str>,
-    /// The output of the completed node.
-    pub(crate) output: Option<Box<Value>>,
+    /// The output of the completed node. It is not boxed: the boxes of a long run would all be allocated before the first
+    /// one is freed, which is much slower than one at a time.
+    pub(crate) output: Option<Value>,
 }
 
 /// How many steps a batch has room for at first: many batches have one or two, and stay in memory.
@@ -92,7 +93,7 @@ impl Compact for Steps {
 impl Step {
     fn records(&self, origin: &Place) -> [Record; 2] {
         let path_at = |stand: Stand| origin.clone().moved_to(stand).path();
-        let (label, output) = (self.label.map(str::to_owned), self.output.as_deref().cloned());
+        let (label, output) = (self.label.map(str::to_owned), self.output.clone());
         let completed = EventKind::NodeCompleted { label, output, state: Vec::new(), items: None };
         let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
         [Record { path: path_at(self.from), kind: completed }, Record { path: path_at(self.to), kind: started }]

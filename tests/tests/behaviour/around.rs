@@ -106,6 +106,21 @@ async fn each_attempt_has_it_around_it() {
 }
 
 #[node]
+async fn turn(n: u32, ctx: &Context) -> u32 {
+    if n < 2 { ctx.start_over::<turning>(n + 1).await } else { n }
+}
+
+workflow! { turning(u32) -> u32 { START => turn; } }
+
+#[tokio::test]
+async fn a_node_that_starts_its_run_over_has_not_failed() {
+    let journal = Journal::default();
+    let engine = watched(Engine::builder(), &journal, "a").register::<turning>().build().unwrap();
+    assert_eq!(engine.start::<turning>(1).await.unwrap().result().await.unwrap(), 2);
+    assert_eq!(journal.count("a turn ok"), 2, "{:?}", journal.lines());
+}
+
+#[node]
 async fn hold(journal: u32, #[resource] lines: &Journal) -> u32 {
     lines.note("begins");
     let _end = lines.when_dropped("dropped");

@@ -34,6 +34,7 @@ mod feed;
 mod following_runs;
 mod graph_data;
 mod hand_over;
+mod heard_first;
 mod inbox;
 mod items_in_place;
 mod joins;

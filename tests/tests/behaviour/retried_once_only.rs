@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, SqliteStore, Store};
-use graphweft::{Fault, RunError};
+use graphweft::{Fault, RunError, RunStatus, Workflow};
 use graphweft_tests::Journal;
 use tokio::sync::Notify;
 
@@ -86,4 +86,92 @@ async fn what_was_cancelled_in_the_middle_is_not_done_again_by_a_retry() {
     let Err(RunError::Failed(failure)) = &again else { panic!("{again:?}") };
     assert_eq!(failure.cause.fault, Some(Fault::Interrupted));
     assert_eq!(journal.count("pays"), 1);
+}
+
+/// Interrupted at its first attempt.
+#[node(at_most_once)]
+async fn transfer(n: u32, #[resource] journal: &Journal) -> u32 {
+    journal.note("transfers");
+    if journal.count("transfers") == 1 {
+        pending::<()>().await;
+    }
+    n
+}
+
+workflow! { transferred(u32) -> u32 { START => transfer; } }
+
+#[node(retry(max_attempts = 3, initial_delay = "1ms"))]
+async fn by_step(n: u32, ctx: &Context, #[resource] journal: &Journal) -> Result<u32, String> {
+    let step = ctx.step("transfer", async || {
+        journal.note("transfers");
+        if journal.count("transfers") == 1 {
+            pending::<()>().await;
+        }
+        Ok::<_, String>(n)
+    });
+    step.at_most_once().await.map_err(|error| error.to_string())
+}
+
+#[node(retry(max_attempts = 3, initial_delay = "1ms"))]
+async fn by_child(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<transfer>(n).await.map_err(|error| error.to_string())
+}
+
+#[node(retry(max_attempts = 3, initial_delay = "1ms"))]
+async fn by_child_workflow(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<transferred>(n).await.map_err(|error| error.to_string())
+}
+
+#[node(retry(max_attempts = 3, initial_delay = "1ms"))]
+async fn by_text(n: u32, ctx: &Context, #[resource] journal: &Journal) -> Result<u32, String> {
+    let Err(error) = ctx.call::<transferred>(n).error_as_text().await else { return Ok(n) };
+    journal.note(format!("{error:?}"));
+    Err("not transferred".to_owned())
+}
+
+workflow! { of_step(u32) -> u32 { START => by_step; } }
+workflow! { of_child(u32) -> u32 { START => by_child; } }
+workflow! { of_child_workflow(u32) -> u32 { START => by_child_workflow; } }
+workflow! { of_text(u32) -> u32 { START => by_text; } }
+
+async fn is_interrupted_for_good<W: Workflow<Input = u32, Output = u32>>() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::default();
+    let open = async || {
+        let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+        Engine::builder().register::<W>().store(store).resource(journal.clone()).build().unwrap()
+    };
+    let first = open().await;
+    first.start::<W>(1).id("run").await.unwrap();
+    while journal.count("transfers") == 0 {
+        tokio::task::yield_now().await;
+    }
+    first.shutdown().await;
+
+    let mut texts = Vec::new();
+    for _ in 0..3 {
+        let engine = open().await;
+        engine.recover().await.unwrap();
+        let run = match engine.get_run("run").await.unwrap().unwrap() {
+            run if run.status().await.unwrap() == RunStatus::Failed => engine.retry("run").await.unwrap(),
+            run => run,
+        };
+        let Err(RunError::Failed(failure)) = run.result().await else { panic!("it was interrupted") };
+        texts.push(failure.to_string());
+        assert_eq!(engine.check().await.unwrap().refused, []);
+        engine.shutdown().await;
+    }
+    assert_eq!(texts, [texts[0].as_str(); 3], "it fails for the same reason each time");
+    assert!(texts[0].contains("after 3 attempts"), "{texts:?}");
+    assert_eq!(journal.count("transfers"), 1);
+    let kinds: std::collections::BTreeSet<_> = journal.lines().into_iter().filter(|note| note != "transfers").collect();
+    assert!(kinds.len() <= 1, "the error is the same one each time: {kinds:?}");
+}
+
+#[tokio::test]
+async fn what_was_interrupted_below_a_node_is_repeated_by_no_retry() {
+    is_interrupted_for_good::<of_step>().await;
+    is_interrupted_for_good::<of_child>().await;
+    is_interrupted_for_good::<of_child_workflow>().await;
+    is_interrupted_for_good::<of_text>().await;
 }

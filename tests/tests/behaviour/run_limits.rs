@@ -144,6 +144,25 @@ async fn an_answer_after_the_time_of_a_run_does_not_complete_it() {
     assert!(is_timeout(&failure, "asking", 2 * HOUR), "{failure:?}");
 }
 
+/// The same by a clock that runs: tokio's has a resolution of a millisecond.
+#[tokio::test]
+async fn an_answer_after_the_time_of_a_run_comes_behind_it_within_a_millisecond_too() {
+    for _ in 0..10 {
+        let store = MemoryStore::new();
+        let first = Engine::builder().store(store.clone()).register::<asking>().build().unwrap();
+        let run = first.start::<asking>(()).id("run").await.unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+        first.shutdown().await;
+
+        let later = || SystemTime::now() + 3 * HOUR;
+        let second = Engine::builder().store(store).clock(later).register::<asking>().build().unwrap();
+        drop(second.answer("run", "how many", 3).await);
+
+        let failure = failure_of(&second.get_run_of::<asking>("run").await.unwrap().unwrap()).await;
+        assert!(is_timeout(&failure, "asking", 2 * HOUR), "{failure:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_retried_run_has_all_of_its_time_again() {
     let engine = engine(Instant::now()).build().unwrap();

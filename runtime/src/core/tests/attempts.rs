@@ -2,9 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::core::{
-    AttemptEvent, AttemptState, Attempts, Chance, Cut, Outcome, Process, Resumable, Resumption, Verdict,
-};
+use crate::core::{AttemptEvent, AttemptState, Attempts, Chance, Outcome, Process, Resumable, Resumption, Verdict};
 use crate::fault::Fault;
 use crate::options::{NodeOptions, RetryPolicy, Retryable};
 
@@ -128,11 +126,13 @@ fn what_was_dropped_may_not_run_once_more_either() {
 
 #[test]
 fn what_was_cut_short_stays_so_for_every_caller() {
-    for (cut, fault) in [(Cut::Interrupted, Fault::Interrupted), (Cut::Dropped, Fault::Dropped)] {
-        let cut = || ended(Verdict::CutShort(cut));
-        let attempts = after([begun(1), cut(), Event::CallerRetries, cut(), Event::CallerRetries]);
-        let failed = attempts.resumption(&once(), Resumable::FromItsTop, Process::Earlier);
-        assert_eq!(failed, Some(Resumption::Fail { number: 1, fault }));
+    let end = || ended(Verdict::CutShort);
+    for before in [vec![begun(1)], vec![begun(1), Event::Dropped]] {
+        let attempts = after(before.into_iter().chain([end(), Event::CallerRetries, Event::CallerRetries]));
+        assert_eq!(attempts.end(), Some(&End(Verdict::CutShort)));
+        for options in [once(), repeatable()] {
+            assert_eq!(attempts.resumption(&options, Resumable::FromItsTop, Process::Earlier), None);
+        }
     }
 }
 
