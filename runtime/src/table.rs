@@ -124,6 +124,9 @@ pub struct Routed {
 
 /// A node's body with its types erased.
 pub trait AnyNode: Any + Send + Sync {
+    /// The type that implements `Node`, as a program writes it.
+    fn type_name(&self) -> &'static str;
+
     /// The nodes that it may call.
     fn uses(&self) -> Vec<NodeInfo> {
         Vec::new()

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use graphweft::Signal;
 use graphweft::prelude::*;
 use graphweft::testing::{Lab, fails, sequence};
+use graphweft::{AskHuman, Signal};
 
 use crate::shop::{charge, checkout, notify, refuse, validate};
 use crate::{has_line, message_of};
@@ -34,6 +34,19 @@ async fn a_node_that_may_not_be_repeated_is_refused() {
     let text = message_of(lab.crash_at_every_commit(4000)).await;
     has_line(&text, &["tests/lab/crashes.rs:", "a crash would repeat nodes that are not mocked: `charge`, `refuse`"]);
     has_line(&text, &["help:", ".mock::<charge>(..)", ".repeatable::<charge>()"]);
+}
+
+#[tokio::test]
+async fn a_node_of_a_let_is_named_by_its_type_where_one_is_written() {
+    workflow! {
+        asking(u32) -> u32 {
+            let how_many: AskHuman<u32, u32> = AskHuman::new("how many", "How many?");
+            START => how_many;
+        }
+    }
+    let text = message_of(Lab::of::<asking>().crash_at_every_commit(1)).await;
+    has_line(&text, &["nodes that are not mocked: `how_many`"]);
+    has_line(&text, &["help:", ".repeatable::<AskHuman<u32, u32>>()"]);
 }
 
 #[tokio::test]

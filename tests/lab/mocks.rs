@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use graphweft::Fault;
 use graphweft::prelude::*;
 use graphweft::testing::{Lab, fails_with, hangs, panics, sequence, waits};
+use graphweft::{Fault, OnClose};
 
 use crate::has_line;
 
@@ -107,6 +107,25 @@ async fn an_attempt_that_hangs_without_a_time_limit_ends_by_the_patience_of_the_
     has_line(&text, &["`stuck`: the run has not ended after 50ms of real time"]);
     has_line(&text, &["under way: `stuck/hang`"]);
     has_line(&text, &["help:", "start_paused = true", ".patience("]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_for_a_started_run_says_what_was_asked_there() {
+    #[node]
+    async fn ask(ctx: &Context) -> u32 {
+        ctx.ask("how many", "How many?").await
+    }
+    workflow! { asking(()) -> u32 { START => ask; } }
+    #[node]
+    async fn start(ctx: &Context) -> u32 {
+        let started = ctx.start::<asking>(()).id("other").on_close(OnClose::Wait);
+        started.await.map_or(0, |_| 1)
+    }
+    workflow! { starting(()) -> u32 { START => start; } }
+    let lab = Lab::of::<starting>().register::<asking>().repeatable::<(start, ask)>();
+    let text = crate::message_of(lab.patience(Duration::from_millis(50)).answer("how many", 1).run(())).await;
+    has_line(&text, &["asked:", "`asking/ask/how many` in run `other`"]);
+    has_line(&text, &["help:", "mock the nodes that ask there"]);
 }
 
 #[tokio::test]

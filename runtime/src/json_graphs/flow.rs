@@ -83,6 +83,10 @@ fn panic_if(panics: Option<Panics>, here: Panics) {
 }
 
 impl AnyNode for MadeNode {
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<Self>()
+    }
+
     fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault> {
         panic_if(self.panics, Panics::Prepare);
         Ok(Box::new(value(arrived)))

@@ -1,6 +1,6 @@
 //! Which nodes a test may run again and again: those that are mocked, and those that it says so of.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::lab::Lab;
@@ -25,15 +25,17 @@ impl<W: Workflow> Lab<W> {
         let others = self.registered.iter().filter(|registered| !registered.is_of::<W>());
         let registered = others.filter_map(|registered| registered.definition);
         let graphs: Vec<Places> = registered.chain([workflow]).map(|graph| self.places_of(graph)).collect();
-        let mut refused = BTreeSet::new();
+        let mut refused = BTreeMap::new();
         for entry in graphs.iter().flat_map(Places::bodies) {
             let is_mocked = self.mocks.iter().any(|mock| mock.node.type_id == entry.type_id);
             if !known(entry.type_id) {
-                refused.insert(entry.name.clone());
+                let node = entry.node.as_ref();
+                refused.insert(entry.name.clone(), node.map_or_else(String::new, |node| in_source(node.type_name())));
             }
             if !is_mocked {
                 let used = all_used(entry.uses()).into_iter();
-                refused.extend(used.filter(|used| !used.is_workflow && !known(used.type_id)).map(|used| used.name));
+                let refuses = used.filter(|used| !used.is_workflow && !known(used.type_id));
+                refused.extend(refuses.map(|used| (used.name.clone(), used.name)));
             }
         }
         none(&refused)
@@ -46,7 +48,7 @@ impl<W: Workflow> Lab<W> {
     pub(super) fn check_called(&self, workflow: &Arc<Definition>, events: &[Event]) -> Result<(), String> {
         let records = events.iter().map(|event| (event.path.as_str(), &event.kind));
         let (paths, places) = (Paths::of(&workflow.name, records), self.places_of(workflow));
-        let mut refused = BTreeSet::new();
+        let mut refused = BTreeMap::new();
         for event in events {
             let is_node = match &event.kind {
                 // A step has no input.
@@ -56,7 +58,7 @@ impl<W: Workflow> Lab<W> {
             let name = event.path.rsplit_once('/').map_or(event.path.as_str(), |(_, name)| name);
             let name = name.split([':', '#', '[']).next().unwrap_or(name);
             if is_node && places.find(&event.path).is_none() && !self.is_known_name(name) {
-                refused.insert(name.to_owned());
+                refused.insert(name.to_owned(), name.to_owned());
             }
         }
         none(&refused)
@@ -69,15 +71,35 @@ impl<W: Workflow> Lab<W> {
     }
 }
 
-fn none(refused: &BTreeSet<String>) -> Result<(), String> {
-    if refused.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<String> = refused.iter().map(|name| format!("`{name}`")).collect();
-    let example = refused.first().map_or("", String::as_str);
+/// `refused`: by their names in the graph, their types.
+fn none(refused: &BTreeMap<String, String>) -> Result<(), String> {
+    let Some((name, example)) = refused.first_key_value() else { return Ok(()) };
+    let names: Vec<String> = refused.keys().map(|name| format!("`{name}`")).collect();
     Err(format!(
         "a crash would repeat nodes that are not mocked: {}\n  help: mock them by `.mock::<{example}>(..)`, or state that \
-         repeating them is harmless by `.repeatable::<{example}>()`, or for a child by `.repeatable_child(\"{example}\")`",
+         repeating them is harmless by `.repeatable::<{example}>()`, or for a child by `.repeatable_child(\"{name}\")`",
         names.join(", ")
     ))
+}
+
+/// The name of a type as a program writes it that has imported all of its parts: `AskHuman<String, Verdict>`.
+fn in_source(type_name: &str) -> String {
+    let mut written = String::new();
+    for part in type_name.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
+        written.push_str(part.rsplit_once("::").map_or(part, |(_, last)| last));
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_source;
+
+    #[test]
+    fn a_type_is_written_without_its_modules() {
+        assert_eq!(in_source("app::review"), "review");
+        let asks = "graphweft::ask::AskHuman<alloc::string::String, (u32, app::Verdict)>";
+        assert_eq!(in_source(asks), "AskHuman<String, (u32, Verdict)>");
+        assert_eq!(in_source("alloc::vec::Vec<[app::of::Item; 2]>"), "Vec<[Item; 2]>");
+    }
 }

@@ -25,6 +25,7 @@ impl<W: Workflow> Lab<W> {
     ///
     /// A question without an answer stays open, and the run ends there for the test: see
     /// [`LabRun::outcome`](super::LabRun::outcome). If the node waits [`within`](crate::Ask::within) a time, the time passes.
+    /// Questions of runs that a node [starts](crate::Context::start) get no answer: mock the nodes that ask them.
     ///
     /// ```
     /// # use graphweft::prelude::*;

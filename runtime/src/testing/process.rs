@@ -17,7 +17,7 @@ use crate::engine::{Check, Engine, EngineBuilder, Outcome, Run};
 use crate::event::{Event, EventKind};
 use crate::node::Payload;
 use crate::question::AnswerError;
-use crate::store::{Append, HeaderChange, RunQuery, RunStatus, Store};
+use crate::store::{Append, AskedQuestion, HeaderChange, QuestionQuery, RunQuery, RunStatus, Store};
 use crate::workflow::Workflow;
 
 /// How long a process may take to stop.
@@ -239,9 +239,14 @@ impl<W: Workflow> Lab<W> {
                 Some(_) => write!(text, "\n  timer:     `{path}`"),
             };
         }
+        let asked = store.inner().open_questions(QuestionQuery::default()).await.unwrap_or_default();
+        for AskedQuestion { id: run, question, .. } in asked {
+            let _infallible = write!(text, "\n  asked:     `{}` in run `{run}`", question.question.id);
+        }
         text.push_str(
             "\n  help: under `#[tokio::test(start_paused = true)]` timers of any length pass at once; a node that does real \
-             work gets more time by `.patience(..)`",
+             work gets more time by `.patience(..)`; a lab answers the questions of its own run, and not those of runs which that \
+             has started: mock the nodes that ask there",
         );
         text
     }

@@ -278,6 +278,10 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
 }
 
 impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
+    fn type_name(&self) -> &'static str {
+        std::any::type_name::<N>()
+    }
+
     fn uses(&self) -> Vec<NodeInfo> {
         self.node.uses()
     }
