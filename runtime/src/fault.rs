@@ -374,9 +374,4 @@ impl Failure {
             false => format!("workflow `{path}` failed"),
         }
     }
-
-    /// Whether an `at_most_once` attempt was cut short.
-    pub(crate) fn is_cut_short(&self) -> bool {
-        self.cause.is_cut_short()
-    }
 }

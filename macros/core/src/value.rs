@@ -203,9 +203,14 @@ fn held(ty: &Type) -> &Type {
     let Some(last) = path.path.segments.last() else { return ty };
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return ty };
     match (["Vec", "Option", "Box"].iter().any(|name| last.ident == name), arguments.args.first()) {
-        (true, Some(GenericArgument::Type(inner))) => held(inner),
+        // One of no size is named with its box.
+        (true, Some(GenericArgument::Type(inner))) if !is_str(inner) => held(inner),
         _ => ty,
     }
+}
+
+fn is_str(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.is_ident("str"))
 }
 
 fn missing(derived: &[String], name: &str, derive: TokenStream) -> Option<TokenStream> {

@@ -78,7 +78,7 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
                     Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen), max),
                     Err(_) => fault("the workflow gave an output of another type"),
                 },
-                Ending::Failed(failure) => failed::<N, F>(node, retries, failure, max),
+                Ending::Failed(failure) => failed::<N, F>(node, retries, failure, within.is_cut(), max),
                 Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => fault("cancelled"),
                 Ending::Halted(halt) => halted(halt, parent).await,
             }
@@ -95,9 +95,11 @@ fn failed<N: Node, F: FormOf<N::Error>>(
     node: &N,
     retries: Retries<N::Error>,
     failure: Failure,
+    is_cut: bool,
     max: MaxSize,
 ) -> Attempted<N::Output, F::Error<N::Error>> {
-    let cut_short = failure.cause.fault.clone().filter(Fault::is_cut_short);
+    let own = failure.cause.fault.clone().filter(Fault::is_cut_short);
+    let cut_short = own.or_else(|| is_cut.then_some(Fault::Dropped));
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
             let retryable = retries.retryable(node, &error).unless(cut_short.is_some());

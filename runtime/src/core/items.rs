@@ -53,6 +53,9 @@ pub(super) struct Items<V> {
     pub(super) state: StateMap,
     /// The snapshot of that state for items that begin in turn.
     pub(super) entry_state: Option<Snapshot>,
+    /// Whether an attempt inside that may be made at most once was cut short: no other attempt may follow this one.
+    #[serde(default)]
+    pub(super) has_cut: bool,
     /// The failed item of the lowest index.
     pub(super) failed: Option<(usize, Failure)>,
     /// How many items are in a node with `max_parallel`, by graph and node.

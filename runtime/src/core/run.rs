@@ -108,6 +108,16 @@ impl<V> Run<V> {
         self.state.node(&self.program, task).is_ok_and(|spec| spec.options.at_most_once)
     }
 
+    /// Whether an attempt that may be made at most once was cut short in the graphs inside a node.
+    pub(crate) fn has_cut_inside(&self, task: TaskId) -> bool {
+        self.state.tasks.get(task).and_then(|at| at.items()).is_some_and(|items| items.has_cut)
+    }
+
+    /// The same of the graph itself, once it is over.
+    pub(crate) fn has_cut(&self) -> bool {
+        self.state.has_cut
+    }
+
     /// The node that the graph of a task is inside of, and how many attempts that has begun.
     pub(crate) fn parent_of(&self, task: TaskId) -> Option<(TaskId, u32)> {
         let scope = self.state.scope(self.state.tasks.get(task)?.scope).ok()?;

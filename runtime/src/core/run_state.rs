@@ -38,6 +38,9 @@ pub(super) struct RunState<V> {
     /// The end of the run, once nothing of it can move.
     pub(super) end: Option<RunEnd<V>>,
     pub(super) has_begun: bool,
+    /// Whether an attempt that may be made at most once was cut short.
+    #[serde(default)]
+    pub(super) has_cut: bool,
     /// How long the run may take.
     pub(super) limit: Option<TimeLimit>,
     /// Whether a retry has taken places away, so that tasks which have begun may be without one.
@@ -103,6 +106,7 @@ impl<V> RunState<V> {
             running: 0,
             shared,
             end: None,
+            has_cut: false,
             has_begun: false,
             limit: None,
             has_reopened: false,

@@ -208,6 +208,8 @@ impl Driver {
     /// Concludes a node that waited for the graphs inside it, or for its arrivals: all of them are over.
     fn conclude(&mut self, task: TaskId) {
         let (Some(place), Some(conclusion)) = (self.place_of(task), self.run.take_conclusion(task)) else { return };
+        // Another attempt would repeat everything inside, also what may be made at most once and was cut short.
+        let has_cut = self.run.has_cut_inside(task);
         match conclusion {
             Conclusion::Leave(ends) => match ends.into_iter().map(|end| self.read(end)).collect() {
                 Ok(ends) => {
@@ -216,13 +218,11 @@ impl Driver {
                 }
                 Err(halt) => self.halt = Some(halt),
             },
-            Conclusion::Unfit(fault) => self.fails(task, &place, fault, false),
+            Conclusion::Unfit(fault) => self.fails(task, &place, fault, has_cut),
             Conclusion::Failed(failure) => {
-                // Another attempt would repeat everything inside, including an interrupted node that may run only once.
-                let retryable = !failure.is_cut_short();
-                self.fails_with(task, &place, failure.cause.clone(), retryable, &Routable::Failure(&failure));
+                self.fails_with(task, &place, failure.cause.clone(), !has_cut, &Routable::Failure(&failure));
             }
-            Conclusion::TimedOut(after) => self.fails(task, &place, Fault::Timeout { after }, false),
+            Conclusion::TimedOut(after) => self.fails(task, &place, Fault::Timeout { after }, has_cut),
             Conclusion::NothingCollected(arrivals) => {
                 self.fails(task, &place, Fault::NothingCollected { arrivals }, false);
             }

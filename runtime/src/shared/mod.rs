@@ -288,6 +288,8 @@ impl Drop for Moving {
 pub(crate) struct Within {
     moving: Mutex<Option<Moving>>,
     wrote: Mutex<Vec<StateWrite>>,
+    /// Whether an attempt in the graph that may be made at most once was cut short.
+    cut: OnceLock<()>,
     /// The nodes of `[..]` around the node that has called the child.
     pub(crate) items_around: Option<Arc<[String]>>,
     /// What the spans of the child are about.
@@ -298,7 +300,7 @@ impl Within {
     /// The driver is at work. It takes over `moving`, which has counted for the child until now.
     pub(crate) fn new(moving: Option<Moving>, items_around: Vec<String>, work: Option<Arc<Work>>) -> Self {
         let items_around = (!items_around.is_empty()).then(|| items_around.into());
-        Within { moving: Mutex::new(moving), wrote: Mutex::default(), items_around, work }
+        Within { moving: Mutex::new(moving), items_around, work, ..Within::default() }
     }
 
     pub(crate) fn moves(&self, run: &Arc<Shared>) {
@@ -320,6 +322,14 @@ impl Within {
     /// Keeps the state writes of the completed graph.
     pub(crate) fn has_written(&self, writes: Vec<StateWrite>) {
         *self.wrote.lock().unwrap_or_else(PoisonError::into_inner) = writes;
+    }
+
+    pub(crate) fn has_cut(&self) {
+        let _ = self.cut.set(());
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.get().is_some()
     }
 
     pub(crate) fn take_writes(&self) -> Vec<StateWrite> {

@@ -175,3 +175,62 @@ async fn what_was_interrupted_below_a_node_is_repeated_by_no_retry() {
     is_interrupted_for_good::<of_child_workflow>().await;
     is_interrupted_for_good::<of_text>().await;
 }
+
+// `pay` is under way when `mail` fails, or when the time is up: another attempt would pay again.
+
+#[node(retry(max_attempts = 3, initial_delay = "1ms"))]
+async fn orders(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<order>(n).await.map_err(|error| error.to_string())
+}
+
+#[node]
+async fn orders_once(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.call::<order>(n).await.map_err(|error| error.to_string())
+}
+
+#[node]
+async fn or_else(failure: graphweft::Failure) -> u32 {
+    u32::try_from(failure.attempts).unwrap()
+}
+
+workflow! { nested(u32) -> u32 { let order = order(retry(max_attempts = 3, initial_delay = "1ms")); START => order; } }
+workflow! { twice_nested(u32) -> u32 { let nested = nested(retry(max_attempts = 3, initial_delay = "1ms")); START => nested; } }
+workflow! { called(u32) -> u32 { START => orders; } }
+workflow! { called_once(u32) -> u32 { START => orders_once; } }
+workflow! {
+    limited(u32) -> u32 {
+        let paid = paid(timeout = "20ms", retry(max_attempts = 3, initial_delay = "1ms"));
+        START => paid => <ok: END, err: or_else>;
+        or_else => END;
+    }
+}
+
+async fn pays_once<W: Workflow<Input = u32, Output = u32>>() -> (Result<u32, RunError>, Result<u32, RunError>) {
+    let journal = Journal::default();
+    let builder = Engine::builder().register::<W>().resource(journal.clone()).resource(Arc::new(Notify::new()));
+    let engine = builder.build().unwrap();
+    let run = engine.start::<W>(1).id("run").await.unwrap();
+    let first = run.result().await;
+    let again = match &first {
+        Ok(output) => Ok(*output),
+        Err(_) => {
+            engine.retry("run").await.unwrap();
+            run.result().await
+        }
+    };
+    assert_eq!(journal.count("pays"), 1, "{first:?}, and after a retry {again:?}");
+    (first, again)
+}
+
+#[tokio::test]
+async fn what_was_cut_off_in_a_workflow_is_not_done_again_with_it() {
+    for (first, again) in [pays_once::<nested>().await, pays_once::<twice_nested>().await] {
+        assert!(first.unwrap_err().to_string().contains("no mail"));
+        assert!(again.unwrap_err().to_string().contains("interrupted"));
+    }
+    for (first, again) in [pays_once::<called>().await, pays_once::<called_once>().await] {
+        let (first, again) = (first.unwrap_err().to_string(), again.unwrap_err().to_string());
+        assert!(first.contains("no mail") && first == again, "{first}, and after a retry {again}");
+    }
+    assert_eq!(pays_once::<limited>().await.0, Ok(1));
+}

@@ -25,6 +25,8 @@ struct Odd {
     cells: BTreeMap<(u8, Option<char>), Option<Option<String>>>,
     json: Option<Json>,
     choices: Vec<Choice>,
+    text: Option<Box<str>>,
+    shared: Vec<Arc<str>>,
 }
 
 #[value]
@@ -51,6 +53,8 @@ impl Odd {
                 Choice::One(None),
                 Choice::Both { left: f64::NAN, right: Some(None) },
             ],
+            text: Some("boxed".into()),
+            shared: vec!["shared".into()],
         }
     }
 

@@ -179,6 +179,8 @@ impl<V> RunState<V> {
         let (scope, frame, node) = (at.scope, at.frame, at.node);
         if !at.is_running() {
             self.derive(scope, frame, node, Derived::Cancelled)?;
+        } else if self.node(program, task)?.options.at_most_once {
+            self.scope_mut(scope)?.has_cut = true;
         }
         let at = self.end_task(program, task)?;
         if at.stopping == Some(StopReason::ScopeClosed) {
@@ -204,6 +206,9 @@ impl<V> RunState<V> {
         self.leave_state(program, task)?;
         self.give_back_place(program, task)?;
         let at = self.unlist(task)?;
+        if at.items().is_some_and(|items| items.has_cut) {
+            self.scope_mut(at.scope)?.has_cut = true;
+        }
         self.news.changed.push_back(task);
         Ok(at)
     }

@@ -270,6 +270,7 @@ impl<V> RunState<V> {
             taken: 0,
             closing: None,
             output: None,
+            has_cut: false,
             entry_state: None,
         });
         self.running += 1;

@@ -38,6 +38,7 @@ impl<V> RunState<V> {
             lent: 0,
             state,
             entry_state,
+            has_cut: false,
             failed: None,
             places: HashMap::new(),
             idle: BTreeSet::new(),

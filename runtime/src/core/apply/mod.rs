@@ -76,6 +76,12 @@ impl<V> RunState<V> {
 
     fn take(&mut self, program: &Program, root: &Arc<ScopePath>, event: Event<V>) -> Applied {
         self.check(&event)?;
+        if let Event::Failed { task, cause, .. } = &event
+            && cause.is_cut_short()
+        {
+            let scope = self.tasks.expect(*task)?.scope;
+            self.scope_mut(scope)?.has_cut = true;
+        }
         match event {
             Event::Begun { emitted, limit } => {
                 self.has_begun = true;

@@ -46,6 +46,7 @@ impl<V> RunState<V> {
             taken: 0,
             closing: None,
             output: None,
+            has_cut: false,
             entry_state,
         };
         let at = free_scope(&mut self.scopes, &mut self.free_scopes);
@@ -68,7 +69,12 @@ impl<V> RunState<V> {
 
     pub(super) fn remove_scope(&mut self, scope: usize) -> Applied<Removed<V>> {
         let removed = self.scopes.get_mut(scope).and_then(Option::take).ok_or_else(scope_gone)?;
-        let Scope { path, parent, mut frames, mut tasks, closing, output, .. } = removed;
+        let Scope { path, parent, mut frames, mut tasks, closing, output, has_cut, .. } = removed;
+        match parent {
+            _ if !has_cut => {}
+            Some((task, _)) => self.items_mut(task)?.has_cut = true,
+            None => self.has_cut = true,
+        }
         self.free_scopes.push(scope);
         frames.truncate(1);
         if let [root] = &mut frames[..] {
