@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use graphweft::{ChildError, Context, Fault, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPolicy};
+use graphweft::{Context, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPolicy};
 
-use crate::agent_error::AgentError;
+use crate::agent_error::{AgentError, fault_of};
 use crate::budget::Budget;
 use crate::chat::Chat;
 use crate::json_payload::JsonPayload;
@@ -458,11 +458,7 @@ async fn recorded(ctx: &Context, key: &str, why: String) -> Result<String, Agent
         let why = why.clone();
         async move { Ok::<_, String>(why) }
     };
-    let recorded = ctx.step(ERROR, why).key(key).await;
-    recorded.map_err(|error| match error {
-        ChildError::Fault(fault) => fault.into(),
-        error => Fault::Context { message: error.to_string() }.into(),
-    })
+    Ok(ctx.step(ERROR, why).key(key).await.map_err(fault_of)?)
 }
 
 fn find_model<'m>(models: &'m Models, name: &str) -> Result<&'m Arc<dyn ChatModel>, AgentError> {

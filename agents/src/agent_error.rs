@@ -178,3 +178,11 @@ impl From<ChildError<AgentError>> for AgentError {
         }
     }
 }
+
+/// Why a step of an agent's own gives no result: it has no errors.
+pub(crate) fn fault_of(error: ChildError<String>) -> Fault {
+    match error {
+        ChildError::Fault(fault) => fault,
+        error => Fault::Context { message: error.to_string() },
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use graphweft::{ChildError, Context, Fault};
+use graphweft::Context;
 use serde_json::json;
 
-use crate::agent_error::AgentError;
+use crate::agent_error::{AgentError, fault_of};
 use crate::tool::Tool;
 
 /// Under which name an agent records the schemas of its tools, as a step.
@@ -23,10 +23,7 @@ pub(crate) async fn report_changes(ctx: &Context, tools: &[Tool]) -> Result<(), 
         let now = now.clone();
         async move { Ok::<_, String>(now) }
     });
-    let recorded = schemas.await.map_err(|error| match error {
-        ChildError::Fault(fault) => fault,
-        other => Fault::Context { message: other.to_string() },
-    })?;
+    let recorded = schemas.await.map_err(fault_of)?;
     let names = |of: &BTreeMap<String, String>, is: &dyn Fn(&String, &String) -> bool| -> Vec<String> {
         of.iter().filter(|(name, schema)| is(name, schema)).map(|(name, _)| name.clone()).collect()
     };

@@ -93,7 +93,8 @@ pub enum Fault {
     /// An attempt that may run at most once was cut off: its process stopped, or its run was stopped and is retried.
     #[error("interrupted in the middle of an `at_most_once` attempt, which may have had its effect")]
     Interrupted,
-    /// An attempt of a child or a step that may run at most once was dropped by its caller before it ended.
+    /// An attempt of a child or a step that may run at most once was dropped by its caller before it ended; or one at a
+    /// node of a child workflow that has failed meanwhile.
     #[error("dropped before the end of an `at_most_once` attempt, which may have had its effect")]
     Dropped,
     /// An attempt ended, and its output or its error cannot be recorded: it is too large or too deep, or its type cannot be
@@ -282,7 +283,7 @@ pub struct Cause {
     /// deep to be written by a recursive `Display`.
     pub chain: Vec<String>,
     /// The fault, if it was one. Of a child workflow in which an `at_most_once` attempt was interrupted or dropped, that
-    /// of this attempt: the workflow is not repeated either.
+    /// of this attempt, or [`Fault::Dropped`]: the workflow is not repeated either.
     pub fault: Option<Fault>,
 }
 

@@ -204,13 +204,13 @@ fn held(ty: &Type) -> &Type {
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return ty };
     match (["Vec", "Option", "Box"].iter().any(|name| last.ident == name), arguments.args.first()) {
         // One of no size is named with its box.
-        (true, Some(GenericArgument::Type(inner))) if !is_str(inner) => held(inner),
+        (true, Some(GenericArgument::Type(inner))) if !has_no_size(inner) => held(inner),
         _ => ty,
     }
 }
 
-fn is_str(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.is_ident("str"))
+fn has_no_size(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if ["str", "Path"].iter().any(|name| path.path.is_ident(name)))
 }
 
 fn missing(derived: &[String], name: &str, derive: TokenStream) -> Option<TokenStream> {

@@ -105,8 +105,10 @@ fn failed<N: Node, F: FormOf<N::Error>>(
             let retryable = retries.retryable(node, &error).unless(cut_short.is_some());
             let mut failed = tried::failed::<_, _, F>(error, |error, _| N::FACTS.explain(error), retryable, max);
             // No other attempt may follow, by whatever retry.
-            if let Attempted::Error { fault, .. } = &mut failed {
-                *fault = cut_short;
+            match &mut failed {
+                Attempted::Error { fault, .. } => *fault = cut_short,
+                Attempted::Unrecordable { fault, .. } if cut_short.is_some() => *fault = fault.clone().at_most_once(),
+                _ => {}
             }
             failed
         }

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!          Begun                       Ended
-//!   Due ──────────> UnderWay ──────────────────────────> Ended
-//!    ^ ^             ^  │  │                               │ │
-//!    │ │ DelayOver   │  │  │ RetryAt                       ^ │ CallerRetries, after a failure that may be retried
-//!    │ └── Backoff <─│──│──┘                               │ │
-//!    │               │  │ Dropped, CallerRetries     Ended │ │
-//!    │         Begun │  v        (it may not be repeated)  │ │
-//!    │             CutShort ───────────────────────────────┘ │
-//!    └───────────────────────────────────────────────────────┘
+//!   Due ──────────> UnderWay ─────────────────────────> Ended
+//!    ^ ^             ^  │  │                             ^ │
+//!    │ │ DelayOver   │  │  │ RetryAt                     │ │ CallerRetries, after a failure that may be retried
+//!    │ └── Backoff <─│──│──┘                             │ │
+//!    │               │  │ Dropped, CallerRetries         │ │
+//!    │         Begun │  v                          Ended │ │
+//!    │             CutShort ─────────────────────────────┘ │
+//!    └─────────────────────────────────────────────────────┘
 //! ```
 //!
 //! Nodes are tasks of the core, and their [`Task`](super::task::Task) holds its attempts. The requests of nodes are

@@ -54,7 +54,6 @@ pub(super) struct Items<V> {
     /// The snapshot of that state for items that begin in turn.
     pub(super) entry_state: Option<Snapshot>,
     /// Whether an attempt inside that may be made at most once was cut short: no other attempt may follow this one.
-    #[serde(default)]
     pub(super) has_cut: bool,
     /// The failed item of the lowest index.
     pub(super) failed: Option<(usize, Failure)>,

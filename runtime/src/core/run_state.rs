@@ -39,7 +39,6 @@ pub(super) struct RunState<V> {
     pub(super) end: Option<RunEnd<V>>,
     pub(super) has_begun: bool,
     /// Whether an attempt that may be made at most once was cut short.
-    #[serde(default)]
     pub(super) has_cut: bool,
     /// How long the run may take.
     pub(super) limit: Option<TimeLimit>,

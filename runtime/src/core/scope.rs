@@ -36,7 +36,6 @@ pub(super) struct Scope<V> {
     pub(super) closing: Option<ScopeExit>,
     pub(super) output: Option<Arrived<V>>,
     /// Whether an attempt in it that may be made at most once was cut short: it is not to be repeated.
-    #[serde(default)]
     pub(super) has_cut: bool,
     /// The state for the nodes that START fires, if the items of a `[..]` begin in turn; only while it fires them.
     pub(super) entry_state: Option<Snapshot>,

@@ -113,12 +113,13 @@ fn items_line<V>(items: &Items<V>, with_state: bool) -> String {
     let mut places: Vec<_> = items.places.iter().filter(|(_, inside)| **inside > 0).collect();
     places.sort_unstable();
     format!(
-        "{:?} {:?}: {pending:?} wait, {} are under way, {children:?}, {ends:?}, {:?}, {places:?}, {:?} idle, state {:?}",
+        "{:?} {:?}: {pending:?} wait, {} are under way, {children:?}, {ends:?}, {:?}, {places:?}, {:?} idle, cut {}, state {:?}",
         items.pace,
         items.limit,
         items.open,
         items.failed,
         items.idle,
+        items.has_cut,
         with_state.then_some(&items.state)
     )
 }

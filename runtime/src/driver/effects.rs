@@ -212,10 +212,10 @@ impl Driver {
         let has_cut = self.run.has_cut_inside(task);
         match conclusion {
             Conclusion::Leave(ends) => match ends.into_iter().map(|end| self.read(end)).collect() {
-                Ok(ends) => {
-                    let finished = self.leave(&place, ends).unwrap_or_else(Finished::from);
-                    self.finished(task, &place, finished, Writes::default());
-                }
+                Ok(ends) => match self.leave(&place, ends) {
+                    Ok(finished) => self.finished(task, &place, finished, Writes::default()),
+                    Err(fault) => self.fails(task, &place, fault, has_cut),
+                },
                 Err(halt) => self.halt = Some(halt),
             },
             Conclusion::Unfit(fault) => self.fails(task, &place, fault, has_cut),

@@ -261,6 +261,8 @@ impl Engine {
 
     /// Waits until a run that is being stopped here is gone from the table.
     pub(super) async fn until_gone(live: &Live) {
+        // It may be driven by a caller that waits for this.
+        live.hand_over();
         let mut progress = live.journal.progress();
         let is_gone = |now: &Progress| matches!(now, Progress::Over | Progress::Halted);
         // An error means that the sender is gone, and so the run is too.

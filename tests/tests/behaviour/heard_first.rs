@@ -1,6 +1,7 @@
 //! A record is in the store a moment before the engine that appended it has its reply. Who reads it there, in the feed, in
 //! the inbox or in the history, can act on it at once.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -64,6 +65,12 @@ async fn fail(
 
 workflow! { asking(u32) -> u32 { START => ask; } }
 workflow! { asking_twice(u32) -> u32 { START => ask_twice; } }
+#[node]
+async fn double(n: u32) -> u32 {
+    2 * n
+}
+
+workflow! { doubling(u32) -> u32 { START => double; } }
 workflow! { waiting(u32) -> u32 { START => wait; } }
 workflow! { failing(u32) -> u32 { START => fail; } }
 
@@ -77,6 +84,7 @@ fn engines() -> [Engine; 2] {
             .register::<asking_twice>()
             .register::<failing>()
             .register::<waiting>()
+            .register::<doubling>()
             .build()
             .unwrap()
     })
@@ -156,5 +164,22 @@ async fn a_signal_for_which_a_run_waits_has_its_type() {
         assert!(matches!(sent, Err(SignalError::Invalid { .. })), "{sent:?}");
         engine.signal_json("run", "paid", 2.into()).await.unwrap();
         assert_eq!(run.result().await, Ok(3));
+    }
+}
+
+/// The run is driven by a future that is not polled meanwhile.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_the_end_of_a_run_does_not_keep_it_from_ending() {
+    for engine in engines() {
+        let mut ended = pin!(engine.start::<doubling>(1).id("run").run_to_end());
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut ended => break outcome,
+                () = tokio::time::sleep(Duration::from_millis(10)) => {}
+            }
+            let started = tokio::time::timeout(Duration::from_secs(60), engine.start::<doubling>(1).id("run"));
+            started.await.expect("it does not wait for the future beside it").unwrap();
+        };
+        assert_eq!(outcome, Ok(2));
     }
 }

@@ -190,7 +190,7 @@ async fn orders_once(n: u32, ctx: &Context) -> Result<u32, String> {
 
 #[node]
 async fn or_else(failure: graphweft::Failure) -> u32 {
-    u32::try_from(failure.attempts).unwrap()
+    failure.attempts
 }
 
 workflow! { nested(u32) -> u32 { let order = order(retry(max_attempts = 3, initial_delay = "1ms")); START => order; } }

@@ -8,4 +8,9 @@ async fn ship(order: String, #[resorce] pool: &u8) -> String {
     order
 }
 
+#[node]
+async fn pack(order: String, #[cfg(windows)] drive: char) -> String {
+    order
+}
+
 fn main() {}

@@ -103,6 +103,9 @@ impl Parse for Function {
     }
 }
 
+/// How many inputs a node may have: as many as serde reads in a tuple.
+const MOST_INPUTS: usize = 16;
+
 /// Reads the function; `None` where it is none, with the reason.
 pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnostics) -> Option<NodeFn> {
     let start = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
@@ -120,8 +123,18 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
         function.body = quote::quote!({ loop {} });
     }
     refuse_kinds(&function.signature, options, diagnostics);
-    let parameters =
+    let parameters: Vec<Parameter> =
         function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, options, diagnostics)).collect();
+    let inputs = parameters.iter().filter_map(|parameter| match parameter {
+        Parameter::Input(ty) => Some(ty),
+        _ => None,
+    });
+    if let Some(ty) = inputs.clone().nth(MOST_INPUTS) {
+        diagnostics
+            .error(Blame::tokens(ty), format!("a node has at most {MOST_INPUTS} inputs, and this is one more"))
+            .help("put those that belong together into a struct with `#[value]`");
+        return None;
+    }
     if let ReturnType::Type(_, ty) = &mut function.signature.output {
         if let Some(word) = word(ty.to_token_stream(), "impl") {
             diagnostics
@@ -375,6 +388,17 @@ fn refuse_attribute(attributes: &mut Vec<Attribute>, diagnostics: &mut Diagnosti
         crate::names::nearest(&name, ["resource", "state", "writes", "may_write"])
             .map(|near| (name.clone(), near.to_owned()))
     };
+    let is_cfg = |attribute: &Attribute| ["cfg", "cfg_attr"].iter().any(|name| attribute.path().is_ident(name));
+    if let Some(at) = attributes.iter().position(is_cfg) {
+        let attribute = attributes.remove(at);
+        diagnostics
+            .error(
+                attribute.path(),
+                "a parameter of a node is there in every build: rustc evaluates its `cfg` too late",
+            )
+            .help("write the node twice, with `#[cfg(..)]` above each");
+        return true;
+    }
     let Some(at) = attributes.iter().position(|attribute| near(attribute).is_some()) else { return false };
     let attribute = attributes.remove(at);
     if let Some((name, near)) = near(&attribute) {
