@@ -396,7 +396,7 @@ impl Driver {
 
     fn ending(&self, end: RunEnd<Token>) -> Result<Ending, Halt> {
         if let Some(within) = self.within.as_ref().filter(|_| self.run.has_cut()) {
-            within.has_cut();
+            within.set_cut();
         }
         Ok(match end {
             RunEnd::Completed(arrived) => {

@@ -29,6 +29,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -289,7 +290,7 @@ pub(crate) struct Within {
     moving: Mutex<Option<Moving>>,
     wrote: Mutex<Vec<StateWrite>>,
     /// Whether an attempt in the graph that may be made at most once was cut short.
-    cut: OnceLock<()>,
+    cut: AtomicBool,
     /// The nodes of `[..]` around the node that has called the child.
     pub(crate) items_around: Option<Arc<[String]>>,
     /// What the spans of the child are about.
@@ -324,12 +325,13 @@ impl Within {
         *self.wrote.lock().unwrap_or_else(PoisonError::into_inner) = writes;
     }
 
-    pub(crate) fn has_cut(&self) {
-        let _ = self.cut.set(());
+    /// Says that such an attempt was cut short.
+    pub(crate) fn set_cut(&self) {
+        self.cut.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_cut(&self) -> bool {
-        self.cut.get().is_some()
+        self.cut.load(Ordering::Acquire)
     }
 
     pub(crate) fn take_writes(&self) -> Vec<StateWrite> {

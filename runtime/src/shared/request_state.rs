@@ -125,10 +125,8 @@ impl Outcome for Ended {
     fn verdict(&self) -> Verdict {
         match self {
             Ended::Completed { .. } => Verdict::Completed,
-            Ended::Failed { cause, .. } => match cause.is_cut_short() {
-                true => Verdict::CutShort,
-                false => Verdict::Failed,
-            },
+            Ended::Failed { cause, .. } if cause.is_cut_short() => Verdict::CutShort,
+            Ended::Failed { .. } => Verdict::Failed,
         }
     }
 }

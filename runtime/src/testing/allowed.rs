@@ -30,7 +30,8 @@ impl<W: Workflow> Lab<W> {
             let is_mocked = self.mocks.iter().any(|mock| mock.node.type_id == entry.type_id);
             if !known(entry.type_id) {
                 let node = entry.node.as_ref();
-                refused.insert(entry.name.clone(), node.map_or_else(String::new, |node| in_source(node.type_name())));
+                let written = node.map_or_else(|| entry.name.clone(), |node| in_source(node.type_name()));
+                refused.insert(entry.name.clone(), written);
             }
             if !is_mocked {
                 let used = all_used(entry.uses()).into_iter();
@@ -38,7 +39,7 @@ impl<W: Workflow> Lab<W> {
                 refused.extend(refuses.map(|used| (used.name.clone(), used.name)));
             }
         }
-        none(&refused)
+        all_allowed(&refused)
     }
 
     /// Checks the nodes that others have called in a run of a workflow, which are known by their names only.
@@ -61,7 +62,7 @@ impl<W: Workflow> Lab<W> {
                 refused.insert(name.to_owned(), name.to_owned());
             }
         }
-        none(&refused)
+        all_allowed(&refused)
     }
 
     /// Whether a child of this name may be repeated.
@@ -71,8 +72,8 @@ impl<W: Workflow> Lab<W> {
     }
 }
 
-/// `refused`: by their names in the graph, their types.
-fn none(refused: &BTreeMap<String, String>) -> Result<(), String> {
+/// The error that names these nodes, unless there are none. `refused`: their types, by their names in the graph.
+fn all_allowed(refused: &BTreeMap<String, String>) -> Result<(), String> {
     let Some((name, example)) = refused.first_key_value() else { return Ok(()) };
     let names: Vec<String> = refused.keys().map(|name| format!("`{name}`")).collect();
     Err(format!(

@@ -123,18 +123,8 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
         function.body = quote::quote!({ loop {} });
     }
     refuse_kinds(&function.signature, options, diagnostics);
-    let parameters: Vec<Parameter> =
+    let parameters =
         function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, options, diagnostics)).collect();
-    let inputs = parameters.iter().filter_map(|parameter| match parameter {
-        Parameter::Input(ty) => Some(ty),
-        _ => None,
-    });
-    if let Some(ty) = inputs.clone().nth(MOST_INPUTS) {
-        diagnostics
-            .error(Blame::tokens(ty), format!("a node has at most {MOST_INPUTS} inputs, and this is one more"))
-            .help("put those that belong together into a struct with `#[value]`");
-        return None;
-    }
     if let ReturnType::Type(_, ty) = &mut function.signature.output {
         if let Some(word) = word(ty.to_token_stream(), "impl") {
             diagnostics
@@ -143,14 +133,21 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
         }
         lent(ty, diagnostics);
     }
-    Some(NodeFn {
+    let node = NodeFn {
         attributes: function.attributes,
         visibility: function.visibility,
         signature: function.signature,
         body: function.body,
         has_body,
         parameters,
-    })
+    };
+    if let Some(one_more) = node.inputs().nth(MOST_INPUTS) {
+        diagnostics
+            .error(Blame::tokens(one_more), format!("a node has at most {MOST_INPUTS} inputs, and this is one more"))
+            .help("put those that belong together into a struct with `#[value]`");
+        return None;
+    }
+    Some(node)
 }
 
 fn refuse_kinds(signature: &Signature, options: &NodeOptions, diagnostics: &mut Diagnostics) {
