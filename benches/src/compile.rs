@@ -140,7 +140,7 @@ impl Package {
         fs::create_dir_all(&package).expect("room for a package");
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[lib]\npath = \"lib.rs\"\n\n\
-             [dependencies]\ngraphweft = {{ path = \"{}\", default-features = false }}\n",
+             [dependencies]\ngraphweft = {{ path = \"{}\" }}\n",
             concat!(env!("CARGO_MANIFEST_DIR"), "/../runtime"),
         );
         write_if_other(&package.join("Cargo.toml"), &manifest);

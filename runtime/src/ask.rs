@@ -24,7 +24,7 @@ use crate::lazy::Lazy;
 use crate::node::{Node, Payload};
 use crate::requests::Held;
 use crate::shared::{Fits, Misfit, QuestionHash};
-use crate::value::{self, MaxSize, Unrecordable, drop_refused};
+use crate::value::{self, MaxSize, Unrecordable, drop_here, drop_refused};
 
 /// A question. Awaiting it asks and returns the answer. It is a future, so it works with `join!`.
 #[must_use = "nothing is asked before it is awaited"]
@@ -105,7 +105,7 @@ impl Context {
 impl<T> Ask<'_, T> {
     /// Data to show with the question.
     pub fn payload(self, payload: impl Serialize) -> Self {
-        self.payload_by(|max| value::to_plain(&payload, max).inspect_err(|_| drop_refused(payload)))
+        self.payload_by(|max| value::to_plain(&payload, max).inspect_err(|why| drop_here(payload, why)))
     }
 
     fn payload_by(mut self, payload: impl FnOnce(MaxSize) -> Result<Json, Unrecordable>) -> Self {

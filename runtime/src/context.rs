@@ -23,7 +23,7 @@ use crate::requests::ClonedContext;
 use crate::shared::Ended;
 use crate::state::{CollectorState, State, StateKey};
 use crate::trace::{Cover, Work};
-use crate::value::{self, MaxSize, drop_refused};
+use crate::value::{self, MaxSize, drop_here};
 
 /// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
 ///
@@ -183,7 +183,7 @@ impl Context {
         match value::to_plain(&data, self.0.run.env.max_value_size) {
             Ok(data) => journal.show_progress(self.path(), data),
             Err(error) => {
-                drop_refused(data);
+                drop_here(data, &error);
                 tracing::warn!(path = %self.0.place(), %error, "progress that is not JSON was skipped");
             }
         }
@@ -257,7 +257,7 @@ impl Context {
                 run.pulse.say();
             }
             Err(error) => {
-                drop_refused(payload);
+                drop_here(payload, &error);
                 tracing::warn!(path = %self.0.place(), name, %error, "a note that cannot be recorded was skipped");
             }
         }

@@ -4,11 +4,9 @@
 use std::error::Error;
 use std::fmt::{self, Write};
 
-/// How much of the stack the text of an error may take, in bytes: in a debug build, a level takes some 1 KiB.
+/// How much of the stack the text of an error may take, in bytes: in a debug build, a level takes some 1 KiB. It is checked where
+/// text is written, and not for each call.
 const STACK: usize = 256 << 10;
-
-/// How much of the stack is there for it, in bytes. It is checked where text is written, and not for each call.
-const STACK_LEFT: usize = 2 * STACK;
 
 /// How long the text of an error may be, in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -31,13 +29,11 @@ pub(crate) fn chain(error: &dyn Error) -> Vec<String> {
 
 /// A text that ends where it is nested too deep or is too long.
 pub(crate) fn text(words: fmt::Arguments<'_>) -> String {
-    let Writer { mut text, cut, .. } = stacker::maybe_grow(STACK_LEFT, STACK_LEFT, || {
-        let here = 0_u8;
-        let mut writer = Writer { text: String::new(), begun_at: address(&here), cut: None };
-        // An error that is not from here is one of a `Display` that has no more to say.
-        _ = writer.write_fmt(words);
-        writer
-    });
+    let here = 0_u8;
+    let mut writer = Writer { text: String::new(), begun_at: stack_address(&here), cut: None };
+    // An error that is not from here is one of a `Display` that has no more to say.
+    _ = writer.write_fmt(words);
+    let Writer { mut text, cut, .. } = writer;
     if let Some(cut) = cut {
         if cut == TOO_DEEP {
             text.truncate(char_boundary(&text, REMAINDER));
@@ -112,7 +108,7 @@ impl Writer {
 impl Write for Writer {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         let here = 0_u8;
-        if self.begun_at.abs_diff(address(&here)) > STACK {
+        if self.begun_at.abs_diff(stack_address(&here)) > STACK {
             return self.cut(TOO_DEEP);
         }
         let left = MAX_BYTES - self.text.len();
@@ -125,7 +121,8 @@ impl Write for Writer {
     }
 }
 
-fn address(local: &u8) -> usize {
+/// Where on the stack a local variable is.
+pub(crate) fn stack_address(local: &u8) -> usize {
     std::hint::black_box(std::ptr::from_ref(local)).addr()
 }
 

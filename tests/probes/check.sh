@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whether graphweft's default store fits into one program with the other users of SQLite. Needs the registry, builds
+# Whether graphweft's store in a file fits into one program with the other users of SQLite. Needs the registry, builds
 # nothing: two versions of libsqlite3-sys are an error of the resolver. Leaves no lockfile behind.
 set -eu
 

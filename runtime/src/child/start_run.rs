@@ -265,7 +265,7 @@ impl<W: Workflow> StartRun<'_, W> {
     }
 
     /// Sets the initial value of a key of its state; see [`Start::state`](crate::Start::state).
-    pub fn state<S: Serialize, R>(self, key: StateKey<S, R>, value: S) -> Self {
+    pub fn state<S: Serialize + Send, R>(self, key: StateKey<S, R>, value: S) -> Self {
         self.with(|start| start.state(key, value))
     }
 

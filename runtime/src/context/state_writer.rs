@@ -71,7 +71,7 @@ impl<T, R> StateWriter<T, R> {
     }
 }
 
-impl<T: Serialize, R> StateWriter<T, R> {
+impl<T: Serialize + Send, R> StateWriter<T, R> {
     /// Sets the value of a key without a reducer.
     ///
     /// One that cannot be recorded fails the attempt when the node returns. If another node has overwritten the key
@@ -96,7 +96,7 @@ impl<T: Serialize, R> StateWriter<T, R> {
         self.merge_any(value);
     }
 
-    fn merge_any(&self, value: impl Serialize)
+    fn merge_any(&self, value: impl Serialize + Send)
     where
         R: Reducer,
     {
@@ -107,7 +107,7 @@ impl<T: Serialize, R> StateWriter<T, R> {
     }
 }
 
-impl<I: Serialize, R> StateWriter<Vec<I>, R> {
+impl<I: Serialize + Send, R> StateWriter<Vec<I>, R> {
     /// Merges one item into a list.
     pub fn push(&self, item: I)
     where

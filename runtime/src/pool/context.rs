@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::executor::NodeReport;
 use crate::state::State;
-use crate::value::{self, drop_refused};
+use crate::value::{self, drop_here};
 
 /// One attempt at a node of a pool (`#[node(pool = "gpu")]`): what it has in the place of a [`Context`].
 ///
@@ -171,7 +171,7 @@ impl PoolContext {
         match value::to_plain(&data, self.0.0.run.env.max_value_size) {
             Ok(data) => Some(data),
             Err(error) => {
-                drop_refused(data);
+                drop_here(data, &error);
                 tracing::warn!(path = %self.path(), %error, "{what} that is not JSON was skipped");
                 None
             }

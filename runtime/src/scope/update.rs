@@ -57,19 +57,19 @@ impl<'c, S: Scope> ScopedState<'c, S> {
 
 impl<S: Scope> ScopeUpdate<'_, S> {
     /// Replaces the value of a key.
-    pub fn set<T: Serialize>(self, key: StateKey<T, Overwrite, S>, value: T) -> Self {
+    pub fn set<T: Serialize + Send>(self, key: StateKey<T, Overwrite, S>, value: T) -> Self {
         let max = self.state.max;
         self.with(key.name(), set_op(value, max))
     }
 
     /// Merges a value by the reducer of its key.
-    pub fn merge<T: Serialize, R: Reducer>(self, key: StateKey<T, R, S>, value: T) -> Self {
+    pub fn merge<T: Serialize + Send, R: Reducer>(self, key: StateKey<T, R, S>, value: T) -> Self {
         let max = self.state.max;
         self.with(key.name(), merge_op::<R>(value, max))
     }
 
     /// Merges one item into a list.
-    pub fn push<I: Serialize, R: Reducer>(self, key: StateKey<Vec<I>, R, S>, item: I) -> Self {
+    pub fn push<I: Serialize + Send, R: Reducer>(self, key: StateKey<Vec<I>, R, S>, item: I) -> Self {
         let max = self.state.max;
         self.with(key.name(), merge_op::<R>([item], max))
     }

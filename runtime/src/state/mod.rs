@@ -328,19 +328,19 @@ impl CollectorState<'_> {
     /// Sets the value of a key.
     ///
     /// A value that cannot be recorded fails the attempt when the node returns.
-    pub fn set<T: Serialize>(&self, key: StateKey<T, Overwrite>, value: T) {
+    pub fn set<T: Serialize + Send>(&self, key: StateKey<T, Overwrite>, value: T) {
         write(self.draft, Part::Local, key.name(), set_op(value, self.max));
     }
 
     /// Merges a value by the reducer of its key.
     ///
     /// A value that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node returns.
-    pub fn merge<T: Serialize, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
+    pub fn merge<T: Serialize + Send, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
         write(self.draft, Part::Local, key.name(), merge_op::<R>(value, self.max));
     }
 
     /// Merges one item into a list.
-    pub fn push<I: Serialize, R: Reducer>(&self, key: StateKey<Vec<I>, R>, item: I) {
+    pub fn push<I: Serialize + Send, R: Reducer>(&self, key: StateKey<Vec<I>, R>, item: I) {
         self.merge(key, vec![item]);
     }
 }
@@ -381,15 +381,15 @@ pub(crate) fn decode<T: Serialize + DeserializeOwned>(name: &str, recorded: &Val
     Ok(value)
 }
 
-pub(crate) fn set_op<T: Serialize>(value: T, max: MaxSize) -> Result<StateOp, String> {
+pub(crate) fn set_op<T: Serialize + Send>(value: T, max: MaxSize) -> Result<StateOp, String> {
     encode(value, max).map(StateOp::Set)
 }
 
-pub(crate) fn merge_op<R: Reducer>(value: impl Serialize, max: MaxSize) -> Result<StateOp, String> {
+pub(crate) fn merge_op<R: Reducer>(value: impl Serialize + Send, max: MaxSize) -> Result<StateOp, String> {
     R::op(encode(value, max)?).map_err(|wanted| format!("its reducer merges {wanted}"))
 }
 
-fn encode(value: impl Serialize, max: MaxSize) -> Result<Value, String> {
+fn encode(value: impl Serialize + Send, max: MaxSize) -> Result<Value, String> {
     value::encode(&value, max).map_err(|error| {
         drop_refused(value);
         error.to_string()

@@ -115,7 +115,7 @@ impl TestContext {
     }
 
     /// Sets a key of the state.
-    pub fn state<S: Serialize + 'static, R: 'static>(mut self, key: StateKey<S, R>, value: S) -> Self {
+    pub fn state<S: Serialize + Send + 'static, R: 'static>(mut self, key: StateKey<S, R>, value: S) -> Self {
         self.start.push(Box::new(move |start| start.state(key, value)));
         self
     }

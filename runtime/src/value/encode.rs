@@ -19,11 +19,17 @@ pub struct Unrecordable {
     /// The path to the problem, from the inside.
     way: Vec<Part>,
     message: String,
+    is_too_deep: bool,
 }
 
 impl Unrecordable {
     pub(super) fn too_deep() -> Self {
-        Self::custom(format_args!("lists and maps are nested more than {MAX_DEPTH} levels deep"))
+        let message = format!("lists and maps are nested more than {MAX_DEPTH} levels deep");
+        Unrecordable { way: Vec::new(), message, is_too_deep: true }
+    }
+
+    pub(super) fn is_too_deep(&self) -> bool {
+        self.is_too_deep
     }
 
     fn too_large(max: MaxSize) -> Self {
@@ -73,7 +79,7 @@ impl std::error::Error for Unrecordable {}
 
 impl serde::ser::Error for Unrecordable {
     fn custom<T: Display>(message: T) -> Self {
-        Unrecordable { way: Vec::new(), message: message.to_string() }
+        Unrecordable { way: Vec::new(), message: message.to_string(), is_too_deep: false }
     }
 }
 

@@ -20,7 +20,6 @@ mod loss;
 mod tests;
 
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -89,14 +88,24 @@ pub(crate) fn check_json(json: Json, max: MaxSize) -> Result<Json, Unrecordable>
 }
 
 /// Drops a value that cannot be recorded. It may be nested too deep, and its type may drop it level by level: it gets a
-/// stack of its own. If there is none, the value is leaked, since a stack that overflows ends the process.
-pub(crate) fn drop_refused<T>(value: T) {
+/// stack of its own, that of a thread. If there is none, the value is leaked, since a stack that overflows ends the process.
+pub(crate) fn drop_refused<T: Send>(value: T) {
     let value = ManuallyDrop::new(value);
-    let dropped = catch_unwind(AssertUnwindSafe(|| {
-        stacker::grow(DROP_STACK, || drop(ManuallyDrop::into_inner(value)));
-    }));
-    if dropped.is_err() {
+    let dropped = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("graphweft-drop".to_owned()).stack_size(DROP_STACK);
+        thread
+            .spawn_scoped(scope, || drop(ManuallyDrop::into_inner(value)))
+            .is_ok_and(|dropping| dropping.join().is_ok())
+    });
+    if !dropped {
         tracing::warn!(of = std::any::type_name::<T>(), "a value that was refused could not be dropped");
+    }
+}
+
+/// Drops a value that cannot be recorded and may have to stay in this thread. What is nested too deep is leaked.
+pub(crate) fn drop_here<T>(value: T, why: &Unrecordable) {
+    if why.is_too_deep() {
+        std::mem::forget(value);
     }
 }
 
