@@ -150,7 +150,14 @@ async fn answer(engine: &Engine, asked: Answer, output: Output) -> Result<Ended,
         error => error.into(),
     })?;
     let value = json!({ "run": asked.run, "question": asked.question });
-    done(output, &format!("`{}` of `{}` is answered", asked.question, asked.run), &value)
+    let answered = done(output, &format!("`{}` of `{}` is answered", asked.question, asked.run), &value);
+    // The answer has resumed it in this process, which is about to end.
+    if engine.drives(&asked.run)
+        && let Some(run) = engine.get_run(&asked.run).await?
+    {
+        let _outcome = run.outcome().await?;
+    }
+    answered
 }
 
 async fn signal(engine: &Engine, asked: Signal, output: Output) -> Result<Ended, CliError> {

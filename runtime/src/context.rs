@@ -111,9 +111,10 @@ impl Context {
     }
 
     /// A key that is the same for every attempt at this node in this turn of this run, and different for everything
-    /// else: pass it to services that deduplicate requests by key.
+    /// else: pass it to services that deduplicate requests by key. In a run that was under way when the node was renamed
+    /// (`renamed_from`) it is the one of before.
     pub fn idempotency_key(&self) -> String {
-        format!("{}:{}", self.run_id(), self.0.place())
+        self.0.run.idempotency_key(&self.0.place().to_string())
     }
 
     /// Makes this the last attempt: if it fails, by an error, a panic or its time limit, no other follows, whatever

@@ -129,6 +129,10 @@ pub struct NodeTask {
     /// Whether an attempt that was begun and not ended is reported as [`Fault::Interrupted`], and never repeated.
     #[serde(default)]
     pub at_most_once: bool,
+    /// The path under the names with which the run has recorded it first, if its nodes were renamed since: the idempotency key
+    /// has those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former_path: Option<String>,
     /// How long it may take from its begin on. Time in a queue does not count.
     #[serde(default)]
     pub timeout: Option<Duration>,
@@ -143,7 +147,7 @@ impl NodeTask {
     /// The key of [`PoolContext::idempotency_key`](crate::PoolContext::idempotency_key): the same for every attempt at this node in
     /// this turn of this run.
     pub fn idempotency_key(&self) -> String {
-        format!("{}:{}", self.run_id, self.path)
+        format!("{}:{}", self.run_id, self.former_path.as_deref().unwrap_or(&self.path))
     }
 }
 

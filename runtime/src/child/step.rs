@@ -236,7 +236,7 @@ impl<'c> StepContext<'c> {
     /// everything else, other steps of the node and other turns of a loop included: pass it to services that deduplicate
     /// requests by key.
     pub fn idempotency_key(&self) -> String {
-        format!("{}:{}", self.context.run_id(), self.path)
+        self.context.0.run.idempotency_key(&self.path)
     }
 
     /// Makes this the last attempt at the step; see [`Context::no_retry`].

@@ -247,6 +247,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Delays before retries are those of their policies, so that a test does the same each time.
+    pub(crate) fn without_jitter(mut self) -> Self {
+        self.env.has_jitter = false;
+        self
+    }
+
     /// Sets the store of the runs. The default store is in memory, and its runs are lost with the process.
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Some(Arc::new(store));

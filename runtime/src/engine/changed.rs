@@ -13,7 +13,7 @@ use crate::catch::caught;
 use crate::compile;
 use crate::event::{AfterFailure, EventKind};
 use crate::field::Unreadable;
-use crate::fingerprint::{Change, Fingerprint, Past, Retyped, Translation};
+use crate::fingerprint::{Change, Fingerprint, FormerNames, Past, Retyped, Translation};
 use crate::halt::Halt;
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Misread, Reread};
@@ -28,21 +28,28 @@ pub(super) enum Adapt {
     NamesAndValues,
 }
 
+/// Records that have the names of the current graph.
+pub(super) struct Adapted {
+    /// The hash of the last graph under which they were made, if that was another one.
+    pub(super) before: Option<u64>,
+    /// The names that they had, if there were others.
+    pub(super) former: Option<FormerNames>,
+}
+
 impl Engine {
     /// The graph of a workflow as it is stored with its runs.
     pub(super) fn graph_of(&self, definition: &Arc<Definition>) -> Arc<(u64, Json)> {
         Arc::clone(&compile::fingerprint(definition).stored)
     }
 
-    /// Checks records against the current graph, and translates them to its names. Returns whether the last graph was
-    /// another one.
+    /// Checks records against the current graph, and translates them to its names.
     pub(super) async fn adapt(
         &self,
         header: &RunHeader,
         definition: &Arc<Definition>,
         history: &mut [Stored],
         what: Adapt,
-    ) -> Result<Option<u64>, Halt> {
+    ) -> Result<Adapted, Halt> {
         let now = compile::fingerprint(definition);
         let change = |stored: &Stored| match stored.record.kind {
             EventKind::GraphChanged { from, to } => Some((from, to)),
@@ -54,7 +61,7 @@ impl Engine {
             Adapt::Names => history.iter().map(|stored| stored.seq).collect(),
             Adapt::NamesAndValues => voided(history),
         };
-        let mut at = 0;
+        let (mut at, mut former) = (0, Vec::new());
         while at < history.len() {
             let behind = history[at..].iter().position(|stored| change(stored).is_some());
             let end = behind.map_or(history.len(), |behind| at + behind);
@@ -66,14 +73,16 @@ impl Engine {
                         unknown.insert(body.ok_or_else(|| unreadable(header, GONE))?)
                     }
                 };
-                translate(header, old, &now, definition, &unread, &mut history[at..end])?;
+                former.push(translate(header, old, &now, definition, &unread, &mut history[at..end])?);
             }
             if let Some((_, to)) = history.get(end).and_then(change) {
                 graph = to;
             }
             at = end + 1;
         }
-        Ok((graph != now.hash).then_some(graph))
+        let renames = former.iter().any(Translation::renames);
+        let former = renames.then(|| FormerNames::Graphs { now: Arc::clone(&now), from: former });
+        Ok(Adapted { before: (graph != now.hash).then_some(graph), former })
     }
 }
 
@@ -90,7 +99,7 @@ fn translate(
     definition: &Arc<Definition>,
     unread: &BTreeSet<u64>,
     records: &mut [Stored],
-) -> Result<(), Halt> {
+) -> Result<Translation, Halt> {
     let of_graph = |error: Unreadable| unreadable(header, &format!("the graph that it was recorded under: {error}"));
     let mut past = Past::read(old).map_err(of_graph)?;
     for Stored { record, .. } in &*records {
@@ -134,7 +143,7 @@ fn translate(
             _ => {}
         }
     }
-    Ok(())
+    Ok(names)
 }
 
 /// The recorded values whose types have changed, and which the current types cannot read without loss. Only the first

@@ -21,6 +21,7 @@ use crate::driver::Running;
 use crate::executor::{NodeOutcome, NodeResult, NodeTask};
 use crate::fault::Fault;
 use crate::field::{Unreadable, at_field};
+use crate::fingerprint::FormerNames;
 use crate::pool::{Outlet, Reports};
 use crate::shared::Shared;
 use crate::table::{Definition, Error, Finished};
@@ -248,14 +249,15 @@ impl Execution {
         };
         let node = definition.entries.get(at).and_then(|entry| entry.node.clone());
         let Some(node) = node else { return Ok(NodeResult::of_fault(crate::table::no_body(&task.path))) };
-        let NodeTask { run_id, path, attempt: number, timeout, input, state, .. } = task;
+        let NodeTask { run_id, path, attempt: number, timeout, input, state, former_path, .. } = task;
         let input = match caught(|| node.read_input(&input)) {
             Ok(Ok(input)) => input,
             Ok(Err(Unreadable { field, message })) => return Err(ExecuteError::InvalidInput { path, field, message }),
             Err(fault) => return Ok(NodeResult::of_fault(fault)),
         };
         let env = &engine.0.env;
-        let run = Arc::new(Shared::elsewhere(env, run_id));
+        let former = former_path.map(|then| Arc::new(FormerNames::Node { now: path.clone(), then }));
+        let run = Arc::new(Shared::elsewhere(env, run_id).with_former_names(former));
         let outlet = run.companion::<Outlet>();
         outlet.set(Reports::new(progress));
         // START and END have no entries.

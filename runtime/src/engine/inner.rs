@@ -183,6 +183,27 @@ impl Engine {
         self.0.workflows.keys().map(String::as_str)
     }
 
+    /// Whether the nodes of a run are executed by this engine: it was started, or resumed, here, and has neither ended nor left the
+    /// memory to wait. What is executed is cut off if the process ends now, after [`shutdown`](Self::shutdown) at an `.await`.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+    /// # workflow! { pub publish(()) -> bool { START => review; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().register::<publish>().build()?;
+    /// let run = engine.start::<publish>(()).id("poem").await?;
+    /// assert!(engine.drives("poem") && !engine.drives("novel"));
+    /// run.outcome().await?;
+    /// run.answer("approve", true).await?;
+    /// run.result().await?;
+    /// assert!(!engine.drives("poem"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn drives(&self, run_id: &str) -> bool {
+        self.0.runs.get(run_id).is_some()
+    }
+
     pub(super) fn halted(&self) -> MutexGuard<'_, BTreeMap<RunKey, Halt>> {
         self.0.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }

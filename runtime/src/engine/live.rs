@@ -11,6 +11,7 @@ use super::runtime;
 use crate::core::TimeLimit;
 use crate::driver::{Ending, Job, Part, Prepared, RunSnapshot};
 use crate::event::EventKind;
+use crate::fingerprint::FormerNames;
 use crate::halt::Halt;
 use crate::meter;
 use crate::shared::{Journal, Progress, Shared};
@@ -32,9 +33,14 @@ impl Engine {
     ) -> Result<ReadyRun, Halt> {
         let (store, clock, feeds) = (&self.0.store, &self.0.env.clock, &self.0.env.feeds);
         let journal = Journal::new(header, owner, Arc::clone(store), clock.clone(), Arc::clone(feeds));
-        let journal = Arc::new(self.with_snapshots(journal, start.snapshot.as_deref()));
+        let journal = Arc::new(match &start.former {
+            None => self.with_snapshots(journal, start.snapshot.as_deref()),
+            // A snapshot does not have them.
+            Some(_) => journal,
+        });
         let is_new = start.history.is_empty() && start.snapshot.is_none();
         let shared = Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal));
+        let shared = shared.with_former_names(start.former);
         let shared = Arc::new(shared.traced(&header.workflow, &header.tags, start.span));
         if !self.has_registered(definition) {
             // It could not be resumed here, so it stays in memory while it waits.
@@ -195,6 +201,8 @@ pub(crate) struct Beginning {
     pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,
     /// Whether its nodes have started other runs before, or were about to.
     pub(crate) has_started_runs: bool,
+    /// The names that its nodes were recorded under, if those are others now.
+    pub(crate) former: Option<Arc<FormerNames>>,
     /// The span in which it was started, if that was here and now.
     pub(crate) span: Option<GuardedSpan>,
 }

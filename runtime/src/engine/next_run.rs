@@ -104,6 +104,7 @@ impl Engine {
             limit,
             snapshot: None,
             history,
+            former: None,
             new_graph: None,
             has_started_runs: false,
             span: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::changed::Adapt;
+use super::changed::{Adapt, Adapted};
 use super::inner::Engine;
 use super::live::Beginning;
 use super::set_back::by_the_clock_of;
@@ -15,6 +15,7 @@ use crate::compile::check_resources;
 use crate::core::TimeLimit;
 use crate::driver::RunSnapshot;
 use crate::event::EventKind;
+use crate::fingerprint::FormerNames;
 use crate::halt::Halt;
 use crate::shared::is_start_of_run;
 use crate::store::{Owner, RunHeader, StoreError, Stored};
@@ -36,6 +37,8 @@ pub(super) struct Past {
     new_graph: Option<(u64, Arc<(u64, Json)>)>,
     /// Whether its nodes have started other runs, or were about to; also by requests that a retry has voided.
     has_started_runs: bool,
+    /// The names that its nodes were recorded under.
+    former: Option<Arc<FormerNames>>,
 }
 
 impl Engine {
@@ -155,10 +158,11 @@ impl Engine {
         };
         let limit = limit.as_ref().map(TimeLimit::from);
         let (input, state) = (Arc::new(input.clone()), state.clone());
-        let before = self.adapt(header, definition, &mut history, Adapt::NamesAndValues).await?;
+        let Adapted { before, former } = self.adapt(header, definition, &mut history, Adapt::NamesAndValues).await?;
         let new_graph = before.map(|before| (before, self.graph_of(definition)));
         let has_started_runs = history.iter().any(|stored| is_start_of_run(&stored.record.path));
-        Ok(Past { input, state, limit, history: effective(history), snapshot: None, new_graph, has_started_runs })
+        let (history, former) = (effective(history), former.map(Arc::new));
+        Ok(Past { input, state, limit, history, snapshot: None, new_graph, has_started_runs, former })
     }
 }
 
@@ -169,7 +173,9 @@ impl Past {
         let (snapshot, state) = (Some(snapshot), Map::new());
         // They may be among the records that are not read.
         let has_started_runs = true;
-        Some(Past { input: Arc::new(input), state, limit: None, history, snapshot, new_graph: None, has_started_runs })
+        // A run with nodes that were renamed has none.
+        let (limit, new_graph, former) = (None, None, None);
+        Some(Past { input: Arc::new(input), state, limit, history, snapshot, new_graph, has_started_runs, former })
     }
 
     /// What a fold of the whole run begins with, and its records; `None` if they were made under another graph.
@@ -179,13 +185,14 @@ impl Past {
     }
 
     pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
-        let Past { input: recorded, state, limit, history, snapshot, new_graph, has_started_runs } = self;
+        let Past { input: recorded, state, limit, history, snapshot, new_graph, has_started_runs, former } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {
             path: definition.name.clone(),
             field: error.path().to_string(),
             message: error.inner().to_string(),
         })?;
-        Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph, has_started_runs, span: None })
+        let span = None;
+        Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph, has_started_runs, former, span })
     }
 }
 

@@ -407,6 +407,7 @@ impl<T> Start<T> {
                     limit,
                     history: Vec::new(),
                     snapshot: None,
+                    former: None,
                     new_graph: None,
                     has_started_runs: false,
                     span: Some(span),

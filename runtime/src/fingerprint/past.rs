@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -179,6 +180,58 @@ impl Translation {
         }
         text.push_str(&recorded[written..]);
         if text == recorded { Cow::Borrowed(recorded) } else { Cow::Owned(text) }
+    }
+}
+
+impl Translation {
+    /// Whether a node has another name than it had.
+    pub(crate) fn renames(&self) -> bool {
+        self.today.iter().any(|((was, _), nodes)| {
+            nodes.iter().any(|(at, today)| self.old.graphs[*was].nodes[*at].name != today.name)
+        })
+    }
+
+    /// A current path as it would have been recorded; `None` if there was no such node. Turns, items, and everything below
+    /// a node stay as they are.
+    fn recorded(&self, current: &str, now: &Body) -> Option<String> {
+        let mut text = String::new();
+        let (mut written, mut was) = (0, 0);
+        for step in now.find(current)?.steps {
+            let nodes = self.today.get(&(was, step.graph))?;
+            let node = nodes.iter().find_map(|(then, today)| (today.at == step.node).then_some(*then))?;
+            let node = &self.old.graphs[was].nodes[node];
+            if let Some(at) = step.name {
+                text.push_str(&current[written..at.start]);
+                text.push_str(&node.name);
+                written = at.end;
+            }
+            was = node.kind.inside().unwrap_or_default();
+        }
+        text.push_str(&current[written..]);
+        Some(text)
+    }
+}
+
+/// The names under which the nodes of a run were first recorded, where they have others now.
+pub(crate) enum FormerNames {
+    /// Of a whole run.
+    Graphs {
+        now: Arc<Fingerprint>,
+        /// From those under which it was recorded, the first one first.
+        from: Vec<Translation>,
+    },
+    /// Of one node.
+    Node { now: String, then: String },
+}
+
+impl FormerNames {
+    /// A current path with the names under which its nodes were first recorded.
+    pub(crate) fn path<'p>(&self, current: &'p str) -> Cow<'p, str> {
+        let former = match self {
+            FormerNames::Graphs { now, from } => from.iter().find_map(|then| then.recorded(current, &now.graphs)),
+            FormerNames::Node { now, then } => current.strip_prefix(now.as_str()).map(|below| format!("{then}{below}")),
+        };
+        former.map_or(Cow::Borrowed(current), Cow::Owned)
     }
 }
 

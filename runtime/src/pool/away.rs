@@ -5,6 +5,7 @@
 //! the id of the task: an attempt that starts again, in this process or another one, finds the note and asks for the same task. The result
 //! is recorded as the end of the node, and nowhere else.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -189,6 +190,7 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
         run.record(|| path.clone(), || EventKind::Note { name: SENT_TO_POOL.to_owned(), payload });
         id
     });
+    let former_path = run.former_path(&path).map(Cow::into_owned).filter(|former| *former != path);
     Ok(NodeTask {
         id,
         pool: pool.to_owned(),
@@ -200,6 +202,7 @@ fn task_of(attempt: &Attempt, pool: &'static str, input: Value) -> Result<NodeTa
         attempt: attempt.number,
         was_sent,
         at_most_once: attempt.once_only,
+        former_path,
         timeout: attempt.time_limit(),
         input,
         state: Map::clone(&attempt.state),

@@ -25,6 +25,7 @@ mod turns;
 mod watching;
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
@@ -55,6 +56,7 @@ use crate::core::Chance;
 use crate::event::{EventKind, Tags};
 use crate::executor::Executor;
 use crate::fault::Fault;
+use crate::fingerprint::FormerNames;
 use crate::halt::Halt;
 use crate::node_info::AnyGraph;
 use crate::state_write::StateWrite;
@@ -99,6 +101,8 @@ pub(crate) struct Env {
     pub(crate) scope_trims: Arc<Mutex<BTreeSet<String>>>,
     /// Has attempts at nodes of pools executed elsewhere.
     pub(crate) executor: Option<Arc<dyn Executor>>,
+    /// Whether delays before retries have jitter.
+    pub(crate) has_jitter: bool,
     /// The pools whose attempts are executed here all the same.
     pub(crate) own_pools: BTreeSet<String>,
     /// The workflows that recorded runs have called here, by the hashes of their graphs: only the nodes that call them have
@@ -127,6 +131,7 @@ impl Default for Env {
             scope_updates: 4096,
             scope_trims: Arc::default(),
             executor: None,
+            has_jitter: true,
             own_pools: BTreeSet::new(),
             called: Mutex::default(),
         }
@@ -168,6 +173,7 @@ impl Env {
             scope_trims: Arc::default(),
             called: Mutex::default(),
             executor: self.executor.clone(),
+            has_jitter: self.has_jitter,
             own_pools: self.own_pools.clone(),
         }
     }
@@ -264,6 +270,8 @@ pub(crate) struct Shared {
     max_size: Option<MaxSize>,
     /// Whether this is one attempt of a run that another engine drives.
     pub(crate) is_elsewhere: bool,
+    /// The names that its nodes were recorded under, if those are others now.
+    former: Option<Arc<FormerNames>>,
 }
 
 /// Counts as a moving part of the run while it lives.
@@ -354,6 +362,7 @@ impl Shared {
             companions: Arc::default(),
             max_size: None,
             is_elsewhere: false,
+            former: None,
         }
     }
 
@@ -379,6 +388,7 @@ impl Shared {
             work: None,
             companions: Arc::default(),
             is_elsewhere: false,
+            former: None,
         }
     }
 
@@ -399,10 +409,25 @@ impl Shared {
             companions: Arc::clone(&self.companions),
             max_size: None,
             is_elsewhere: false,
+            former: None,
         }
     }
 
     /// Has spans made of it, if anything wants them. `start`: the span in which it was started, if that was here and now.
+    pub(crate) fn with_former_names(self, former: Option<Arc<FormerNames>>) -> Self {
+        Shared { former, ..self }
+    }
+
+    /// The same for every attempt at what has this path, also under another name.
+    pub(crate) fn idempotency_key(&self, path: &str) -> String {
+        format!("{}:{}", self.id(), self.former_path(path).as_deref().unwrap_or(path))
+    }
+
+    /// A path with the names under which its nodes were first recorded, if those are others now.
+    pub(crate) fn former_path<'p>(&self, path: &'p str) -> Option<Cow<'p, str>> {
+        self.former.as_ref().map(|former| former.path(path))
+    }
+
     pub(crate) fn traced(mut self, workflow: &str, tags: &Tags, start: Option<GuardedSpan>) -> Self {
         if trace::is_wanted() {
             let context = self.env.trace_context.as_ref();
@@ -442,7 +467,7 @@ impl Shared {
     /// The present time, and another random number each time.
     pub(crate) fn chance(&self) -> Chance {
         // Each of these hashes by keys of its own.
-        let bits = RandomState::new().hash_one(()) >> 11;
+        let bits = if self.env.has_jitter { RandomState::new().hash_one(()) >> 11 } else { 0 };
         Chance { now: self.env.clock.now(), random: bits as f64 / (1u64 << 53) as f64 }
     }
 

@@ -203,6 +203,137 @@ mod renamed_again {
     }
 }
 
+mod keys {
+    pub(super) mod before {
+        use super::super::Stop;
+        use graphweft::prelude::*;
+
+        #[node]
+        pub(super) async fn charge(
+            n: u32,
+            ctx: &Context,
+            #[resource] stop: &Stop,
+            #[resource] keys: &super::Keys,
+        ) -> u32 {
+            super::charge(n, ctx, keys).await;
+            stop.0.send(()).unwrap();
+            std::future::pending().await
+        }
+
+        workflow! { pub(in super::super) bank(u32) -> u32 { START => charge; } }
+        workflow! { pub(in super::super) shop(u32) -> Vec<u32> { START => pair => [bank]; } }
+
+        #[node]
+        async fn pair(n: u32) -> Vec<u32> {
+            vec![n]
+        }
+    }
+
+    pub(super) mod after {
+        use graphweft::prelude::*;
+
+        #[node(renamed_from = "charge")]
+        pub(super) async fn bill(n: u32, ctx: &Context, #[resource] keys: &super::Keys) -> u32 {
+            super::charge(n, ctx, keys).await;
+            n
+        }
+
+        #[node(renamed_from = "pair")]
+        async fn both(n: u32) -> Vec<u32> {
+            vec![n]
+        }
+
+        workflow! { pub(in super::super) bank(u32) -> u32 { START => bill; } }
+        workflow! {
+            pub(in super::super) shop(u32) -> Vec<u32> {
+                START => both => [till];
+                let till = bank(renamed_from = "bank");
+            }
+        }
+    }
+
+    pub(super) mod much_later {
+        use graphweft::prelude::*;
+
+        #[node(renamed_from("charge", "bill"))]
+        pub(super) async fn collect(n: u32, ctx: &Context, #[resource] keys: &super::Keys) -> u32 {
+            super::charge(n, ctx, keys).await;
+            n
+        }
+
+        #[node(renamed_from("pair", "both"))]
+        async fn two(n: u32) -> Vec<u32> {
+            vec![n]
+        }
+
+        workflow! { pub(in super::super) bank(u32) -> u32 { START => collect; } }
+        workflow! {
+            pub(in super::super) shop(u32) -> Vec<u32> {
+                START => two => [cashier];
+                let cashier = bank(renamed_from("bank", "till"));
+            }
+        }
+    }
+
+    #[derive(Clone, Default)]
+    pub(super) struct Keys(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl Keys {
+        pub(super) fn take(&self) -> Vec<String> {
+            std::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    async fn charge(n: u32, ctx: &graphweft::Context, keys: &Keys) {
+        keys.0.lock().unwrap().push(ctx.idempotency_key());
+        let mut of_step = String::new();
+        let paid = ctx.step_with("pay", |step| {
+            of_step = step.idempotency_key();
+            async move { Err::<u32, std::io::Error>(std::io::Error::other(format!("{n}"))) }
+        });
+        paid.error_as_text().await.unwrap_err();
+        keys.0.lock().unwrap().push(of_step);
+    }
+}
+
+#[test]
+fn a_renamed_node_has_its_idempotency_keys_of_before() {
+    let (store, given) = (MemoryStore::new(), keys::Keys::default());
+    runtime().block_on(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let builder = Engine::builder().store(store.clone()).resource(Stop(tell)).resource(given.clone());
+        let engine = builder.register::<keys::before::shop>().build().unwrap();
+        engine.start::<keys::before::shop>(7).id("x").await.unwrap();
+        told.recv().await.unwrap();
+    });
+    let first = given.take();
+    assert_eq!(first, ["x:shop/bank[0]/charge", "x:shop/bank[0]/charge/pay"]);
+
+    runtime().block_on(async {
+        let builder = Engine::builder().store(store.clone()).resource(given.clone());
+        let engine = builder.register::<keys::after::shop>().build().unwrap();
+        let run = engine.recover().await.unwrap().resumed.remove(0);
+        assert_eq!(run.result().await.unwrap(), json!([7]));
+        // A retry in the same version, and in a later one.
+        let run = engine.retry("x").from_node("shop/till[0]/bill").await;
+        assert!(run.is_err(), "a run that has completed is not retried");
+        let fork = engine.fork("x").id("y").before(5).await.unwrap();
+        fork.result().await.unwrap();
+        engine.shutdown().await;
+    });
+    let second = given.take();
+    assert_eq!(second[..1], first[..1]);
+    assert_eq!(second[2..3], ["y:shop/bank[0]/charge"]);
+
+    runtime().block_on(async {
+        let builder = Engine::builder().store(store.clone()).resource(given.clone());
+        let engine = builder.register::<keys::much_later::shop>().build().unwrap();
+        let fork = engine.fork("y").id("z").before(5).await.unwrap();
+        fork.result().await.unwrap();
+    });
+    assert_eq!(given.take()[..1], ["z:shop/bank[0]/charge"]);
+}
+
 #[test]
 fn a_renamed_node_is_found_by_its_former_name_once_and_again() {
     let store = recorded();

@@ -20,6 +20,7 @@ mod conversions;
 mod damaged_files;
 mod deciding;
 mod deciding_behind_reads;
+mod deep_children;
 mod deleting;
 mod dyn_nodes;
 mod each_of;
