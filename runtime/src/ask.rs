@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::core::after;
 use crate::event::{EventKind, whole};
 use crate::fault::{Fault, Never};
+use crate::field::Unreadable;
 use crate::lazy::Lazy;
 use crate::node::{Node, Payload};
 use crate::requests::Held;
@@ -202,8 +203,8 @@ impl<'c, T: Payload> Request<'c, T> {
     }
 }
 
-fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Misfit {
-    (error.path().to_string(), error.inner().to_string())
+fn misfit(error: &Unreadable) -> Misfit {
+    (error.field.clone(), error.message.clone())
 }
 
 fn fits<T: Payload>() -> Fits {
@@ -215,7 +216,7 @@ fn fits<T: Payload>() -> Fits {
 }
 
 /// This runs in the task that answers or sends: a panic of the type must not end that.
-fn is_read(read: impl FnOnce() -> Result<(), serde_path_to_error::Error<serde_json::Error>>) -> Result<(), Misfit> {
+fn is_read(read: impl FnOnce() -> Result<(), Unreadable>) -> Result<(), Misfit> {
     match caught(read) {
         Ok(read) => read.map_err(|error| misfit(&error)),
         Err(panic) => Err((whole(), panic.to_string())),

@@ -26,12 +26,6 @@ impl Unreadable {
     }
 }
 
-impl From<serde_path_to_error::Error<serde_json::Error>> for Unreadable {
-    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
-        Unreadable { field: error.path().to_string(), message: error.inner().to_string() }
-    }
-}
-
 /// A position in a value, as the prefix of an error message.
 pub(crate) fn at_field(field: &str) -> String {
     if field == "." { String::new() } else { format!("at `{field}`: ") }

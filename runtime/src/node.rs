@@ -121,7 +121,7 @@ pub trait Payload: Send + 'static {
     fn __to_json(&self, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
 
     #[doc(hidden)]
-    fn __from_json(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>>
+    fn __from_json(json: &serde_json::Value) -> Result<Self, Unreadable>
     where
         Self: Sized;
 
@@ -131,7 +131,7 @@ pub trait Payload: Send + 'static {
 
     /// From JSON that comes from outside, as serde_json reads it.
     #[doc(hidden)]
-    fn __from_plain(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>>
+    fn __from_plain(json: &serde_json::Value) -> Result<Self, Unreadable>
     where
         Self: Sized;
 
@@ -147,7 +147,7 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Payload for 
         value::encode(self, max)
     }
 
-    fn __from_json(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>> {
+    fn __from_json(json: &serde_json::Value) -> Result<Self, Unreadable> {
         value::decode(json)
     }
 
@@ -155,7 +155,7 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Payload for 
         value::to_plain(self, max)
     }
 
-    fn __from_plain(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>> {
+    fn __from_plain(json: &serde_json::Value) -> Result<Self, Unreadable> {
         value::from_plain(json)
     }
 

@@ -442,9 +442,9 @@ pub struct GivenKey {
 /// The untyped way in and out of a workflow.
 pub struct Door {
     /// The input from JSON that comes from outside; the error names the field.
-    pub read_plain_input: fn(&serde_json::Value) -> Result<BoxValue, serde_path_to_error::Error<serde_json::Error>>,
+    pub read_plain_input: fn(&serde_json::Value) -> Result<BoxValue, Unreadable>,
     /// The input from its record; the error names the field.
-    pub read_input: fn(&serde_json::Value) -> Result<BoxValue, serde_path_to_error::Error<serde_json::Error>>,
+    pub read_input: fn(&serde_json::Value) -> Result<BoxValue, Unreadable>,
     /// A boxed input as JSON.
     pub write_input: fn(&BoxValue, MaxSize) -> Result<serde_json::Value, Unrecordable>,
     /// A boxed output as JSON.

@@ -77,8 +77,8 @@ fn begun(input: &Arc<Value>, choice: usize, edges: usize) -> Emitted {
 pub(super) fn begins(executable: &Executable, definition: &Definition, input: &Arc<Value>) -> Result<Emitted, Halt> {
     let read = (definition.door.read_input)(input).map_err(|error| Halt::Unreadable {
         path: definition.name.clone(),
-        field: error.path().to_string(),
-        message: error.inner().to_string(),
+        field: error.field,
+        message: error.message,
     })?;
     let broken = |fault| Halt::broken(&definition.name, &fault);
     let started = caught(|| (definition.start)(read)).map_err(broken)?;
@@ -236,8 +236,7 @@ impl Driver {
     fn read_start(&self, input: &Value, choice: usize, at: usize) -> Result<Token, Halt> {
         let path = || self.definition.name.clone();
         let unreadable = |field, message| Halt::Unreadable { path: path(), field, message };
-        let input = (self.definition.door.read_input)(input)
-            .map_err(|error| unreadable(error.path().to_string(), error.inner().to_string()))?;
+        let input = (self.definition.door.read_input)(input).map_err(|error| unreadable(error.field, error.message))?;
         let emitted = caught(|| (self.definition.start)(input)).map_err(|fault| Halt::broken(&path(), &fault))?;
         nth(emitted, choice, at).ok_or_else(|| {
             let Unreadable { field, message } = routed_otherwise();

@@ -182,9 +182,5 @@ impl Engine {
 fn read_input(definition: &Definition, recorded: &Json) -> Result<BoxValue, Halt> {
     let read = caught(|| (definition.door.read_input)(recorded));
     let read = read.map_err(|fault| Halt::broken(&definition.name, &fault))?;
-    read.map_err(|error| Halt::Unreadable {
-        path: definition.name.clone(),
-        field: error.path().to_string(),
-        message: error.inner().to_string(),
-    })
+    read.map_err(|error| Halt::Unreadable { path: definition.name.clone(), field: error.field, message: error.message })
 }

@@ -78,8 +78,8 @@ pub(super) fn begin(
     let EventKind::RunStarted { input, state, limit, .. } = &first.record.kind else {
         return Err(unreadable(definition, ".", "its first record is not that of its start"));
     };
-    let input = (definition.door.read_input)(input)
-        .map_err(|error| unreadable(definition, &error.path().to_string(), &error.inner().to_string()))?;
+    let input =
+        (definition.door.read_input)(input).map_err(|error| unreadable(definition, &error.field, &error.message))?;
     let started = caught(|| (definition.start)(input)).map_err(|fault| Halt::broken(&definition.name, &fault))?;
     let run = Run::new(Arc::clone(&executable.program), 0, true, state.clone(), None);
     let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);

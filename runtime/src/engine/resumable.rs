@@ -188,8 +188,8 @@ impl Past {
         let Past { input: recorded, state, limit, history, snapshot, new_graph, has_started_runs, former } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {
             path: definition.name.clone(),
-            field: error.path().to_string(),
-            message: error.inner().to_string(),
+            field: error.field,
+            message: error.message,
         })?;
         let span = None;
         Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph, has_started_runs, former, span })

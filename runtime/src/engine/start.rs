@@ -112,8 +112,9 @@ impl Engine {
                     StartError::InvalidInput { workflow, field, message }
                 };
                 let read = match input {
-                    Ok(input) => (definition.door.read_plain_input)(&input)
-                        .map_err(|error| invalid(error.path().to_string(), error.inner().to_string())),
+                    Ok(input) => {
+                        (definition.door.read_plain_input)(&input).map_err(|error| invalid(error.field, error.message))
+                    }
                     Err(error) => Err(invalid(error.field(), error.message().to_owned())),
                 };
                 Start::new(self, definition, read)

@@ -75,7 +75,7 @@ impl Workflow for Waits {
                 panic!("nobody else holds it")
             };
             definition.door.read_plain_input = |json| {
-                let order: Order = serde_path_to_error::deserialize(json)?;
+                let order: Order = crate::value::from_plain(json)?;
                 Ok(Box::new(json!(order.lines.iter().map(|line| line.price).sum::<u32>())))
             };
             Arc::new(definition)

@@ -11,6 +11,7 @@ use super::compare::{Pair, Seen};
 use super::path::Found;
 use super::{Body, Fingerprint, KindPrint};
 use crate::field::Unreadable;
+use crate::value;
 
 /// What has happened in a run, by the names of the graph under which it was recorded.
 pub(crate) struct Past {
@@ -68,7 +69,7 @@ pub(crate) struct Retyped {
 impl Past {
     /// An empty past, under the graph whose fingerprint has this body.
     pub(crate) fn read(body: &Json) -> Result<Past, Unreadable> {
-        let body: Body = serde_path_to_error::deserialize(body)?;
+        let body: Body = value::from_plain(body)?;
         let count = body.graphs.len();
         let sound = body.graphs.iter().enumerate().all(|(at, graph)| {
             graph.nodes.iter().all(|node| match node.kind {

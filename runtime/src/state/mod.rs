@@ -183,6 +183,7 @@ pub use scope::{App, PerRun, Session, User};
 use crate::core::fold_into;
 use crate::draft::{Part, SharedDraft};
 use crate::fault::Fault;
+use crate::field::Unreadable;
 pub use crate::state_write::{StateOp, StateWrite};
 use crate::value::{self, Against, MaxSize, drop_refused};
 
@@ -366,9 +367,9 @@ pub(crate) fn decode<T: Serialize + DeserializeOwned>(name: &str, recorded: &Val
     let wanted = std::any::type_name::<T>();
     let fault = |what: String| Fault::Context { message: format!("state key `{name}` {what}") };
     let value: T = value::decode(recorded).map_err(|error| {
-        let (path, error) = (error.path().to_string(), error.inner());
-        let at = if path == "." { String::new() } else { format!(" at `{path}`") };
-        fault(format!("does not hold a `{wanted}`{at}: {error}"))
+        let Unreadable { field, message } = error;
+        let at = if field == "." { String::new() } else { format!(" at `{field}`") };
+        fault(format!("does not hold a `{wanted}`{at}: {message}"))
     })?;
     if value::has_fields(recorded) {
         let now = value::encode(&value, MaxSize::NONE);

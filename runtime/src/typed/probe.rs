@@ -14,6 +14,7 @@ use super::mention::Source;
 use crate::context::StateWriter;
 use crate::error_text::{chain, text};
 use crate::fault::{Fault, FromFault, Never};
+use crate::field::Unreadable;
 use crate::node::{Collector, Payload, reread};
 use crate::node_facts::{ErrorWords, WriteError};
 use crate::route::{Literal, ResultLabel, Route};
@@ -123,7 +124,7 @@ impl<T: FromFault<In>, In: Clone + 'static> FaultProbe<T, In> {
 /// How an error that is routed is recorded and read back.
 pub struct ErrorJson<E> {
     pub(crate) write: fn(&E, MaxSize) -> Result<serde_json::Value, Unrecordable>,
-    pub(crate) read: fn(&serde_json::Value) -> Result<E, serde_path_to_error::Error<serde_json::Error>>,
+    pub(crate) read: fn(&serde_json::Value) -> Result<E, Unreadable>,
     pub(crate) reread: Reread,
 }
 

@@ -1,19 +1,32 @@
 //! Values from JSON.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use serde::de::value::{BorrowedStrDeserializer, CowStrDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, Unexpected, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error as _, IntoDeserializer, Unexpected,
+    VariantAccess, Visitor,
 };
 use serde_json::{Error, Map, Value as Json};
 
 use super::form::{FLOAT, INTEGER, MAP, MAX_DEPTH, SOME, mark_of, resembles_mark};
+use super::place::place;
+use crate::field::Unreadable;
+
+/// Reads a value, with marks interpreted or not.
+pub(super) fn read<T: DeserializeOwned>(json: &Json, exact: bool) -> Result<T, Unreadable> {
+    let at = Cell::new(json);
+    T::deserialize(Decoder { json, at: &at, wraps: 0, exact })
+        .map_err(|error| Unreadable { field: place(at.get(), json, exact), message: error.to_string() })
+}
 
 /// Reads a value. Unmarked JSON is read as serde_json reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Decoder<'j> {
     json: &'j Json,
+    /// What is being read, or was read last: after an error, where that is.
+    at: &'j Cell<&'j Json>,
     /// How many options and newtypes are around it, since the last list or map.
     wraps: usize,
     /// Whether marks are interpreted.
@@ -31,13 +44,9 @@ enum What<'j> {
 }
 
 impl<'j> Decoder<'j> {
-    pub(super) fn new(json: &'j Json, exact: bool) -> Self {
-        Decoder { json, wraps: 0, exact }
-    }
-
     /// The decoder of a value in a list or a map.
     fn inside(self, json: &'j Json) -> Self {
-        Decoder { json, wraps: 0, exact: self.exact }
+        Decoder { json, at: self.at, wraps: 0, exact: self.exact }
     }
 
     /// The decoder of the value in an option or a newtype. A type that contains itself in nothing else would recurse
@@ -48,10 +57,11 @@ impl<'j> Decoder<'j> {
                 "options and newtypes are nested more than {MAX_DEPTH} levels deep"
             )));
         }
-        Ok(Decoder { json, wraps: self.wraps + 1, exact: self.exact })
+        Ok(Decoder { json, at: self.at, wraps: self.wraps + 1, exact: self.exact })
     }
 
     fn what(self) -> Result<What<'j>, Error> {
+        self.at.set(self.json);
         let mark = if self.exact { self.json.as_object().and_then(mark_of) } else { None };
         let Some((mark, marked)) = mark else { return Ok(What::Plain(self.json)) };
         let what = match (mark, marked) {
@@ -73,8 +83,9 @@ impl<'j> Decoder<'j> {
     }
 
     fn seq<V: Visitor<'j>>(self, items: &'j [Json], visitor: V) -> Result<V::Value, Error> {
-        let mut items = SeqDeserializer::new(items.iter().map(|item| self.inside(item)));
+        let mut items = SeqDeserializer::new(InTurn { of: self, parts: items.iter().map(|item| self.inside(item)) });
         let read = visitor.visit_seq(&mut items)?;
+        self.at.set(self.json);
         items.end()?;
         Ok(read)
     }
@@ -88,10 +99,23 @@ impl<'j> Decoder<'j> {
         fields: impl Iterator<Item = (&'j String, &'j Json)>,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let field = |(key, value): (&'j String, &'j Json)| (Key(self.unescaped(key)), self.inside(value));
-        let mut fields = MapDeserializer::new(fields.map(field));
+        let field = |(key, value): (&'j String, &'j Json)| {
+            // A key that cannot be read.
+            self.at.set(value);
+            (Key(self.unescaped(key)), self.inside(value))
+        };
+        let mut fields = MapDeserializer::new(InTurn { of: self, parts: fields.map(field) });
         let read = visitor.visit_map(&mut fields)?;
+        self.at.set(self.json);
         fields.end()?;
+        Ok(read)
+    }
+
+    fn entries<V: Visitor<'j>>(self, all: Vec<(Decoder<'j>, Decoder<'j>)>, visitor: V) -> Result<V::Value, Error> {
+        let mut entries = MapDeserializer::new(InTurn { of: self, parts: all.into_iter() });
+        let read = visitor.visit_map(&mut entries)?;
+        self.at.set(self.json);
+        entries.end()?;
         Ok(read)
     }
 
@@ -128,11 +152,23 @@ impl<'j> IntoDeserializer<'j, Error> for Decoder<'j> {
     }
 }
 
-fn entries<'j, V: Visitor<'j>>(all: Vec<(Decoder<'j>, Decoder<'j>)>, visitor: V) -> Result<V::Value, Error> {
-    let mut entries = MapDeserializer::new(all.into_iter());
-    let read = visitor.visit_map(&mut entries)?;
-    entries.end()?;
-    Ok(read)
+/// The parts of a value. When one is asked for, those before have been read, and an error is one of the whole.
+struct InTurn<'j, P> {
+    of: Decoder<'j>,
+    parts: P,
+}
+
+impl<P: Iterator> Iterator for InTurn<'_, P> {
+    type Item = P::Item;
+
+    fn next(&mut self) -> Option<P::Item> {
+        self.of.at.set(self.of.json);
+        self.parts.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.parts.size_hint()
+    }
 }
 
 macro_rules! as_json {
@@ -158,7 +194,7 @@ impl<'j> Deserializer<'j> for Decoder<'j> {
             What::Float(number) => visitor.visit_f64(number),
             What::Positive(number) => visitor.visit_u128(number),
             What::Negative(number) => visitor.visit_i128(number),
-            What::Map(all) => entries(all, visitor),
+            What::Map(all) => self.entries(all, visitor),
             What::Plain(Json::Array(items)) => self.seq(items, visitor),
             What::Plain(Json::Object(map)) => self.object(map, visitor),
             What::Plain(json) => json.deserialize_any(visitor),
@@ -250,7 +286,7 @@ impl<'j> Deserializer<'j> for Decoder<'j> {
 
     fn deserialize_map<V: Visitor<'j>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.what()? {
-            What::Map(all) => entries(all, visitor),
+            What::Map(all) => self.entries(all, visitor),
             What::Some(inner) => self.wrapped(inner)?.deserialize_map(visitor),
             What::Plain(Json::Object(map)) => self.object(map, visitor),
             _ => self.json.deserialize_map(visitor),

@@ -16,6 +16,7 @@ mod decode;
 mod encode;
 mod form;
 mod loss;
+mod place;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +33,8 @@ pub(crate) use loss::{Against, Loss, has_fields, loss, shortened};
 
 use form::MAX_DEPTH;
 
+use crate::field::Unreadable;
+
 /// A value as it is recorded.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
     encode::encode(value, max, true)
@@ -43,13 +46,13 @@ pub(crate) fn to_plain<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result
 }
 
 /// A value from its record.
-pub(crate) fn decode<T: DeserializeOwned>(json: &Json) -> Result<T, serde_path_to_error::Error<serde_json::Error>> {
-    serde_path_to_error::deserialize(decode::Decoder::new(json, true))
+pub(crate) fn decode<T: DeserializeOwned>(json: &Json) -> Result<T, Unreadable> {
+    decode::read(json, true)
 }
 
 /// A value from plain JSON, as it comes from outside.
-pub(crate) fn from_plain<T: DeserializeOwned>(json: &Json) -> Result<T, serde_path_to_error::Error<serde_json::Error>> {
-    serde_path_to_error::deserialize(decode::Decoder::new(json, false))
+pub(crate) fn from_plain<T: DeserializeOwned>(json: &Json) -> Result<T, Unreadable> {
+    decode::read(json, false)
 }
 
 /// Checks that JSON from outside is not too deep for recursive functions, and may be recorded.
