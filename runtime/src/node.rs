@@ -89,9 +89,7 @@ pub trait Payload: Send + 'static {
     where
         Self: Sized,
     {
-        Self::__from_json(json)
-            .map_err(Unreadable::from)
-            .map_err(|Unreadable { field, message }| PayloadError { field, message })
+        Self::__from_json(json).map_err(|Unreadable { field, message }| PayloadError { field, message })
     }
 
     /// The value as plain JSON, as programs in other languages write and read it: without the marks of a record.

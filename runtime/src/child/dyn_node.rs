@@ -219,7 +219,7 @@ impl DynNode {
         let read = || {
             let input = check_json(input, max).map_err(|error| Unreadable::whole(error.to_string()))?;
             let input = self.0.input.read(input)?;
-            T::__from_plain(&input).map_err(|error| self.0.input.located(error.into()))
+            T::__from_plain(&input).map_err(|error| self.0.input.located(error))
         };
         read().map_err(|Unreadable { field, message }| Fault::InvalidInput {
             node: self.name().into(),

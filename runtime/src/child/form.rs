@@ -205,7 +205,7 @@ impl<E: Payload> FormOf<E> for AsPayload {
         match (recorded, &cause.fault) {
             (Some(recorded), _) => {
                 let read = E::__from_json(recorded);
-                let error = read.map_err(|error| Unread::Misread(Misread::Unreadable(error.into())))?;
+                let error = read.map_err(|error| Unread::Misread(Misread::Unreadable(error)))?;
                 reread::<E>().check(recorded, Against::Fields).map_err(Unread::Misread)?;
                 Ok(error)
             }

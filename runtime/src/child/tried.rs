@@ -289,7 +289,7 @@ impl Asked {
 
     fn recorded_output<T: Payload, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
         let recorded = output;
-        let output = T::__from_json(recorded).map_err(|error| self.unreadable::<T>("output", &error.into()))?;
+        let output = T::__from_json(recorded).map_err(|error| self.unreadable::<T>("output", &error))?;
         let check = reread::<T>().check(recorded, Against::Fields);
         check.map_err(|misread| self.misread::<T>("output", misread))?;
         self.parent.adopt(&self.path, writes);

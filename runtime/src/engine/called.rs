@@ -35,11 +35,25 @@ impl Engine {
         if let Some(known) = known.find(is_it) {
             return Some(Arc::clone(known));
         }
-        let infos = registered.iter().flat_map(|definition| compile::definitions(definition));
-        let uses = infos.flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
-        let used = compile::all_used(uses).into_iter().filter_map(|used| (used.called)());
-        used.filter_map(definition).find(|used| is_it(&used))
+        registered.into_iter().find_map(|registered| used_by(registered).into_iter().find(|used| is_it(&used)))
     }
+
+    /// The workflows of this name that nodes of a workflow call, as far as this program is known to have them.
+    pub(super) fn called_as(&self, name: &str, caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
+        let called = self.0.env.called.lock().unwrap_or_else(PoisonError::into_inner);
+        let called: Vec<AnyGraph> = called.values().cloned().collect();
+        let known = used_by(caller).into_iter().chain(self.0.called.iter().copied().cloned());
+        let known = known.chain(called.into_iter().filter_map(definition));
+        known.filter(|known| known.name == name).collect()
+    }
+}
+
+/// The workflows that `uses(..)` of its nodes names.
+fn used_by(caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
+    let infos = compile::definitions(caller);
+    let uses = infos.iter().flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
+    let used = compile::all_used(uses).into_iter().filter_map(|used| (used.called)());
+    used.filter_map(definition).collect()
 }
 
 fn definition(graph: AnyGraph) -> Option<Arc<Definition>> {

@@ -15,7 +15,7 @@ use crate::event::{AfterFailure, EventKind};
 use crate::field::Unreadable;
 use crate::fingerprint::{Change, Fingerprint, FormerNames, Past, Retyped, Translation};
 use crate::halt::Halt;
-use crate::store::{RunHeader, Stored};
+use crate::store::{Record, RunHeader, Stored};
 use crate::table::{Definition, Misread, Reread};
 use crate::value::Against;
 
@@ -42,7 +42,8 @@ impl Engine {
         Arc::clone(&compile::fingerprint(definition).stored)
     }
 
-    /// Checks records against the current graph, and translates them to its names.
+    /// Checks records against the current graph and those of the workflows that its nodes call, and translates them to their
+    /// names.
     pub(super) async fn adapt(
         &self,
         header: &RunHeader,
@@ -80,8 +81,9 @@ impl Engine {
             }
             at = end + 1;
         }
-        let renames = former.iter().any(Translation::renames);
-        let former = renames.then(|| FormerNames::Graphs { now: Arc::clone(&now), from: former });
+        let called = self.adapt_called(definition, history).await?;
+        let renames = !called.is_empty() || former.iter().any(Translation::renames);
+        let former = renames.then(|| FormerNames::Graphs { now: Arc::clone(&now), from: former, called });
         Ok(Adapted { before: (graph != now.hash).then_some(graph), former })
     }
 }
@@ -103,19 +105,7 @@ fn translate(
     let of_graph = |error: Unreadable| unreadable(header, &format!("the graph that it was recorded under: {error}"));
     let mut past = Past::read(old).map_err(of_graph)?;
     for Stored { record, .. } in &*records {
-        match &record.kind {
-            EventKind::NodeCompleted { label, .. } => past.completed(&record.path, label.as_deref()),
-            EventKind::NodeFailed { then: AfterFailure::Routed { label, .. }, .. } => {
-                past.error_routed(&record.path, label);
-            }
-            EventKind::NodeStarted { .. }
-            | EventKind::NodeCollecting { .. }
-            | EventKind::NodeFailed { .. }
-            | EventKind::QuestionAsked { .. }
-            | EventKind::SignalAwaited { .. }
-            | EventKind::TimerSet { .. } => past.started(&record.path),
-            _ => {}
-        }
+        see(&mut past, &record.path, &record.kind);
     }
     let (names, mut changes) = past.under(now);
     let values = records.iter().filter(|stored| !unread.contains(&stored.seq));
@@ -127,23 +117,35 @@ fn translate(
         });
     }
     for Stored { record, .. } in records {
-        record.path = names.path(&record.path).into_owned();
-        match &mut record.kind {
-            EventKind::RunFailed { failure } => failure.path = names.path(&failure.path).into_owned(),
-            EventKind::SignalAwaited { inside, .. } => {
-                for path in inside {
-                    *path = names.path(path).into_owned();
-                }
-            }
-            EventKind::RunRetried { from_nodes, rerun, .. } => {
-                for path in from_nodes.iter_mut().chain(rerun) {
-                    *path = names.path(path).into_owned();
-                }
-            }
-            _ => {}
-        }
+        each_path(record, |path| *path = names.path(path).into_owned());
     }
     Ok(names)
+}
+
+/// What a record says of the nodes of a graph.
+pub(super) fn see(past: &mut Past, path: &str, kind: &EventKind) {
+    match kind {
+        EventKind::NodeCompleted { label, .. } => past.completed(path, label.as_deref()),
+        EventKind::NodeFailed { then: AfterFailure::Routed { label, .. }, .. } => past.error_routed(path, label),
+        EventKind::NodeStarted { .. }
+        | EventKind::NodeCollecting { .. }
+        | EventKind::NodeFailed { .. }
+        | EventKind::QuestionAsked { .. }
+        | EventKind::SignalAwaited { .. }
+        | EventKind::TimerSet { .. } => past.started(path),
+        _ => {}
+    }
+}
+
+/// The paths of nodes in a record.
+pub(super) fn each_path(record: &mut Record, mut change: impl FnMut(&mut String)) {
+    change(&mut record.path);
+    match &mut record.kind {
+        EventKind::RunFailed { failure } => change(&mut failure.path),
+        EventKind::SignalAwaited { inside, .. } => inside.iter_mut().for_each(change),
+        EventKind::RunRetried { from_nodes, rerun, .. } => from_nodes.iter_mut().chain(rerun).for_each(change),
+        _ => {}
+    }
 }
 
 /// The recorded values whose types have changed, and which the current types cannot read without loss. Only the first

@@ -7,6 +7,7 @@ mod build;
 mod called;
 mod cancel;
 mod changed;
+mod changed_calls;
 mod check;
 mod child_folds;
 mod child_graphs;

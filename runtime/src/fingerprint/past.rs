@@ -85,6 +85,16 @@ impl Past {
         Ok(Past { body, seen: BTreeMap::new(), unknown: BTreeSet::new() })
     }
 
+    /// The name of the workflow.
+    pub(crate) fn name(&self) -> &str {
+        &self.body.graphs[0].name
+    }
+
+    /// Without the records of nodes that the graph does not have: they were made under a later one.
+    pub(crate) fn without_unknown(self) -> Past {
+        Past { unknown: BTreeSet::new(), ..self }
+    }
+
     /// An attempt of that node began, or a record inside it was made.
     pub(crate) fn started(&mut self, path: &str) {
         self.see(path, |_| {});
@@ -192,6 +202,15 @@ impl Translation {
         })
     }
 
+    /// Whether a node has the name now that another one had.
+    pub(crate) fn reuses_a_name(&self) -> bool {
+        self.today.iter().any(|((was, _), nodes)| {
+            let old = &self.old.graphs[*was].nodes;
+            let renamed = nodes.iter().filter(|(at, today)| old[**at].name != today.name);
+            renamed.into_iter().any(|(_, today)| old.iter().any(|node| node.name == today.name))
+        })
+    }
+
     /// A current path as it would have been recorded; `None` if there was no such node. Turns, items, and everything below
     /// a node stay as they are.
     fn recorded(&self, current: &str, now: &Body) -> Option<String> {
@@ -213,6 +232,23 @@ impl Translation {
     }
 }
 
+impl Fingerprint {
+    /// A path that was recorded under any names which the nodes have, or had once, with those of now.
+    pub(crate) fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
+        let Some(Found { steps, .. }) = self.graphs.find_by_any_name(recorded) else { return Cow::Borrowed(recorded) };
+        let (mut text, mut written) = (String::new(), 0);
+        for step in steps {
+            if let Some(at) = step.name {
+                text.push_str(&recorded[written..at.start]);
+                text.push_str(&self.graphs.graphs[step.graph].nodes[step.node].name);
+                written = at.end;
+            }
+        }
+        text.push_str(&recorded[written..]);
+        Cow::Owned(text)
+    }
+}
+
 /// The names under which the nodes of a run were first recorded, where they have others now.
 pub(crate) enum FormerNames {
     /// Of a whole run.
@@ -220,16 +256,42 @@ pub(crate) enum FormerNames {
         now: Arc<Fingerprint>,
         /// From those under which it was recorded, the first one first.
         from: Vec<Translation>,
+        /// Of workflows that its nodes have called, those of callers first.
+        called: Vec<FormerNamesOfCalled>,
     },
     /// Of one node.
     Node { now: String, then: String },
+}
+
+/// The names under which the nodes of a child were first recorded.
+pub(crate) struct FormerNamesOfCalled {
+    /// The path of the child.
+    pub(crate) child: String,
+    pub(crate) now: Arc<Fingerprint>,
+    pub(crate) from: Translation,
+}
+
+impl FormerNamesOfCalled {
+    /// A current path below the child, as it was recorded.
+    fn path(&self, current: &str) -> Option<String> {
+        let below = current.strip_prefix(self.child.as_str()).filter(|below| below.starts_with('/'))?;
+        let workflow = &self.from.old.graphs[0].name;
+        let recorded = self.from.recorded(&format!("{workflow}{below}"), &self.now.graphs)?;
+        Some(format!("{}{}", self.child, &recorded[workflow.len()..]))
+    }
 }
 
 impl FormerNames {
     /// A current path with the names under which its nodes were first recorded.
     pub(crate) fn path<'p>(&self, current: &'p str) -> Cow<'p, str> {
         let former = match self {
-            FormerNames::Graphs { now, from } => from.iter().find_map(|then| then.recorded(current, &now.graphs)),
+            FormerNames::Graphs { now, from, called } => {
+                let inside = called.iter().rev().fold(None, |former: Option<String>, called| {
+                    called.path(former.as_deref().unwrap_or(current)).or(former)
+                });
+                let path = inside.as_deref().unwrap_or(current);
+                from.iter().find_map(|then| then.recorded(path, &now.graphs)).or(inside)
+            }
             FormerNames::Node { now, then } => current.strip_prefix(now.as_str()).map(|below| format!("{then}{below}")),
         };
         former.map_or(Cow::Borrowed(current), Cow::Owned)

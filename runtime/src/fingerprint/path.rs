@@ -22,6 +22,15 @@ impl Body {
     /// The nodes along a path. Names are matched against the path and not cut out of it: the name of a `[..]` is its
     /// text, which may contain any letter.
     pub(super) fn find(&self, path: &str) -> Option<Found> {
+        self.find_by(path, false)
+    }
+
+    /// The same for a path with names that its nodes have, or had once.
+    pub(super) fn find_by_any_name(&self, path: &str) -> Option<Found> {
+        self.find_by(path, true)
+    }
+
+    fn find_by(&self, path: &str, former: bool) -> Option<Found> {
         let mut at = self.graphs[0].name.len();
         if !path.starts_with(&self.graphs[0].name) {
             return None;
@@ -31,8 +40,8 @@ impl Body {
             let rest = path[at..].strip_prefix('/')?;
             at += 1;
             let mut best = None;
-            self.match_level(graph, rest, &mut Vec::new(), &mut best);
-            let Matched { eaches, node: (around, node), name, marks } = best?;
+            self.match_level(graph, rest, former, &mut Vec::new(), &mut best);
+            let Matched { eaches, node: (around, node), name, marks, .. } = best?;
             steps.extend(eaches.into_iter().map(|(graph, node)| Step { graph, node, name: None }));
             steps.push(Step { graph: around, node, name: Some(at..at + name) });
             at += name + marks;
@@ -45,20 +54,31 @@ impl Body {
     }
 
     /// The node of a graph, or of a `[..]` in it, whose name begins `rest`; the longest name wins.
-    fn match_level(&self, graph: usize, rest: &str, eaches: &mut Vec<(usize, usize)>, best: &mut Option<Matched>) {
+    fn match_level(
+        &self,
+        graph: usize,
+        rest: &str,
+        former: bool,
+        eaches: &mut Vec<(usize, usize)>,
+        best: &mut Option<Matched>,
+    ) {
         for (node, print) in self.graphs[graph].nodes.iter().enumerate() {
-            if let Some(behind) = rest.strip_prefix(print.name.as_str()) {
+            let was = print.was.iter().filter(|_| former);
+            for (name, is_former) in std::iter::once((&print.name, false)).chain(was.map(|name| (name, true))) {
+                let Some(behind) = rest.strip_prefix(name.as_str()) else { continue };
                 let (marks, items) = marks(behind);
                 let ends = matches!(behind[marks..].chars().next(), None | Some('/'));
-                let is_longest = best.as_ref().is_none_or(|best| print.name.len() > best.name);
-                if ends && items == eaches.len() && is_longest {
-                    let (eaches, name) = (eaches.clone(), print.name.len());
-                    *best = Some(Matched { eaches, node: (graph, node), name, marks });
+                // Of the same name, the node that has it now.
+                let rank = (name.len(), !is_former);
+                let is_best = best.as_ref().is_none_or(|best| rank > (best.name, !best.is_former));
+                if ends && items == eaches.len() && is_best {
+                    let (eaches, name) = (eaches.clone(), name.len());
+                    *best = Some(Matched { eaches, node: (graph, node), name, is_former, marks });
                 }
             }
             if let KindPrint::Each(inside) = print.kind {
                 eaches.push((graph, node));
-                self.match_level(inside, rest, eaches, best);
+                self.match_level(inside, rest, former, eaches, best);
                 eaches.pop();
             }
         }
@@ -72,6 +92,7 @@ struct Matched {
     node: (usize, usize),
     /// How long its name is, and the marks of turns and items behind.
     name: usize,
+    is_former: bool,
     marks: usize,
 }
 

@@ -114,7 +114,7 @@ impl<N: Node> Source for N {
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
-        Ok(Self::Output::__from_json(output)?)
+        Self::Output::__from_json(output)
     }
 
     fn schema() -> Schema {
@@ -201,7 +201,7 @@ impl<I: Payload> Source for StartOf<I> {
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
-        Ok(Self::Output::__from_json(output)?)
+        Self::Output::__from_json(output)
     }
 
     fn schema() -> Schema {
@@ -220,7 +220,7 @@ impl<N: Collector> Source for Collected<N> {
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
-        Ok(Self::Output::__from_json(output)?)
+        Self::Output::__from_json(output)
     }
 
     fn schema() -> Schema {
@@ -242,7 +242,7 @@ where
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
-        Ok(Self::Output::__from_json(output)?)
+        Self::Output::__from_json(output)
     }
 
     fn schema() -> Schema {

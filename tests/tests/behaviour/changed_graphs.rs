@@ -279,6 +279,10 @@ mod keys {
     pub(super) struct Keys(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
 
     impl Keys {
+        pub(super) fn add(&self, ctx: &graphweft::Context) {
+            self.0.lock().unwrap().push(ctx.idempotency_key());
+        }
+
         pub(super) fn take(&self) -> Vec<String> {
             std::mem::take(&mut self.0.lock().unwrap())
         }
@@ -580,4 +584,184 @@ async fn inputs_and_derived_events_are_there_on_both_sides_of_a_renaming() {
         assert_eq!(run.input_of(path).await, Ok(Some(input.clone())), "{path}");
         assert_eq!(inputs.get(path), Some(&Ok(input)), "{path}");
     }
+}
+
+/// Workflows that a node calls.
+mod called {
+    use graphweft::ChildError;
+    use graphweft::prelude::*;
+
+    macro_rules! version {
+        ($name:ident, { $($nodes:item)* }, $($routes:tt)*) => {
+            pub(super) mod $name {
+                use super::*;
+
+                $($nodes)*
+
+                workflow! { pub(in super::super) inside(u32) -> u32 { $($routes)* } }
+
+                #[node(uses(inside))]
+                async fn calls(n: u32, ctx: &Context) -> Result<u32, ChildError<Failure>> {
+                    Ok(ctx.call::<inside>(n).await? + 1000)
+                }
+
+                workflow! { pub(in super::super) outer(u32) -> u32 { START => calls; } }
+            }
+        };
+    }
+
+    #[node]
+    async fn first(n: u32, #[resource] done: &super::Done) -> u32 {
+        done.note("first");
+        n + 1
+    }
+
+    #[node]
+    async fn asks(n: u32, ctx: &Context, #[resource] keys: &super::keys::Keys) -> u32 {
+        keys.add(ctx);
+        n + ctx.ask::<u32>("more", "How much more?").await
+    }
+
+    #[node]
+    async fn tens(n: u32) -> u32 {
+        n * 10
+    }
+
+    version!(before, {}, START => first => asks;);
+    version!(longer, {}, START => first => asks => tens;);
+    version!(inserted, {}, START => first => tens => asks;);
+    version!(removed, { #[node] async fn other(n: u32) -> u32 { n } }, START => other => asks;);
+    version!(
+        renamed,
+        {
+            #[node(renamed_from = "first")]
+            async fn start(n: u32) -> u32 { panic!("{n} was there before") }
+            #[node(renamed_from = "asks")]
+            async fn wonders(n: u32, ctx: &Context, #[resource] keys: &super::super::keys::Keys) -> u32 {
+                keys.add(ctx);
+                let more = ctx.ask::<u32>("more", "How much more?").await;
+                n + more + ctx.ask::<u32>("even", "Even more?").await
+            }
+        },
+        START => start => wonders;
+    );
+    version!(
+        renamed_again,
+        {
+            #[node(renamed_from("first", "start"))]
+            async fn begin(n: u32) -> u32 { panic!("{n} was there before") }
+            #[node(renamed_from("asks", "wonders"))]
+            async fn demands(n: u32, ctx: &Context, #[resource] keys: &super::super::keys::Keys) -> u32 {
+                keys.add(ctx);
+                let more = ctx.ask::<u32>("more", "How much more?").await;
+                n + more + ctx.ask::<u32>("even", "Even more?").await
+            }
+        },
+        START => begin => demands;
+    );
+    version!(
+        swapped,
+        {
+            #[node(renamed_from = "asks")]
+            async fn first(n: u32, ctx: &Context) -> u32 { n + ctx.ask::<u32>("more", "How much more?").await }
+            #[node(renamed_from = "first")]
+            async fn asks(n: u32) -> u32 { n }
+        },
+        START => asks => first;
+    );
+}
+
+#[derive(Clone, Default)]
+struct Done(std::sync::Arc<std::sync::Mutex<Vec<&'static str>>>, keys::Keys);
+
+impl Done {
+    fn note(&self, node: &'static str) {
+        self.0.lock().unwrap().push(node);
+    }
+}
+
+/// A run whose child waits for an answer.
+async fn waits_in_a_child(store: &MemoryStore, done: &Done) {
+    let engine = program::<called::before::outer>(store, done);
+    let run = engine.start::<called::before::outer>(1).id("x").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    engine.shutdown().await;
+}
+
+fn program<W: Workflow>(store: &MemoryStore, done: &Done) -> Engine {
+    let builder = Engine::builder().store(store.clone()).resource(done.clone()).resource(done.1.clone());
+    builder.register::<W>().build().unwrap()
+}
+
+#[tokio::test]
+async fn a_child_whose_workflow_has_changed_is_refused_before_anything_is_recorded() {
+    async fn refused<W: Workflow>() -> String {
+        let (store, done) = (MemoryStore::new(), Done::default());
+        waits_in_a_child(&store, &done).await;
+        let engine = program::<W>(&store, &done);
+        let before = engine.history("x").await.unwrap().unwrap();
+
+        let check = engine.check().await.unwrap();
+        let [(id, error)] = &check.refused[..] else { panic!("it cannot be resumed") };
+        assert_eq!(id, "x");
+        let recovered = engine.recover().await.unwrap();
+        assert_eq!(recovered.failed[0].1.to_string(), error.to_string());
+        let answered = engine.answer("x", "more", 5).await.unwrap_err();
+        assert!(matches!(answered, graphweft::AnswerError::Run(RunError::GraphChanged { .. })), "{answered}");
+        let run = engine.get_run("x").await.unwrap().unwrap();
+        assert!(run.outcome().await.is_err());
+        assert_eq!(engine.history("x").await.unwrap().unwrap(), before);
+        engine.shutdown().await;
+
+        // The version before can still resume it.
+        let engine = program::<called::before::outer>(&store, &done);
+        engine.recover().await.unwrap();
+        engine.answer("x", "more", 5).await.unwrap();
+        assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(1007));
+        assert_eq!(*done.0.lock().unwrap(), ["first"]);
+        error.to_string()
+    }
+    let inserted = refused::<called::inserted::outer>().await;
+    assert!(inserted.contains("`outer/calls/inside`") && inserted.contains("`inside/asks`"), "{inserted}");
+    let removed = refused::<called::removed::outer>().await;
+    assert!(removed.contains("`inside/first`") && removed.contains("renamed_from"), "{removed}");
+    let swapped = refused::<called::swapped::outer>().await;
+    assert!(swapped.contains("the former name of another"), "{swapped}");
+}
+
+#[tokio::test]
+async fn a_child_continues_under_a_workflow_that_agrees_in_what_was_used() {
+    let (store, done) = (MemoryStore::new(), Done::default());
+    waits_in_a_child(&store, &done).await;
+    let engine = program::<called::longer::outer>(&store, &done);
+    assert!(engine.check().await.unwrap().refused.is_empty());
+    engine.recover().await.unwrap();
+    engine.answer("x", "more", 5).await.unwrap();
+    assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(1070));
+    assert_eq!(*done.0.lock().unwrap(), ["first"]);
+}
+
+#[tokio::test]
+async fn renamed_nodes_of_a_child_are_found_by_their_former_names_once_and_again() {
+    let (store, done) = (MemoryStore::new(), Done::default());
+    waits_in_a_child(&store, &done).await;
+    let engine = program::<called::renamed::outer>(&store, &done);
+    assert!(engine.check().await.unwrap().refused.is_empty());
+    engine.recover().await.unwrap();
+    let question = engine.get_run("x").await.unwrap().unwrap().questions().await.unwrap().remove(0);
+    let _said = engine.answer("x", &question.id, 5).await;
+    let run = engine.get_run("x").await.unwrap().unwrap();
+    while run.questions().await.unwrap().iter().all(|question| question.name != "even") {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    engine.shutdown().await;
+
+    let engine = program::<called::renamed_again::outer>(&store, &done);
+    assert!(engine.check().await.unwrap().refused.is_empty());
+    engine.recover().await.unwrap();
+    let _said = engine.answer("x", "even", 100).await;
+    assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(1107));
+    assert_eq!(*done.0.lock().unwrap(), ["first"]);
+    let keys = done.1.take();
+    assert!(keys.len() >= 3 && keys.iter().all(|key| key == "x:outer/calls/inside/asks"), "{keys:?}");
 }

@@ -1,0 +1,115 @@
+//! Children that are workflows, and were recorded under another graph than those have now.
+
+use std::sync::Arc;
+
+use super::changed::{each_path, see};
+use super::inner::Engine;
+use super::voided::voided;
+use crate::compile;
+use crate::event::{AfterFailure, EventKind};
+use crate::fingerprint::{FormerNamesOfCalled, Past};
+use crate::halt::Halt;
+use crate::store::Stored;
+use crate::table::Definition;
+
+impl Engine {
+    /// Checks the records of children that are under way against the current graphs of their workflows, and translates them to
+    /// their names. Returns those that they had. What this program is not known to have is not checked: the node that calls it finds out.
+    ///
+    /// # Errors
+    /// [`Halt::GraphChanged`] for the first that cannot continue.
+    pub(super) async fn adapt_called(
+        &self,
+        caller: &Arc<Definition>,
+        history: &mut [Stored],
+    ) -> Result<Vec<FormerNamesOfCalled>, Halt> {
+        let mut former = Vec::new();
+        for (at, graph) in under_way(history) {
+            // In the names of now, if it is a child of a child.
+            let path = history[at].record.path.clone();
+            let Some(body) = self.0.store.graph(graph).await.map_err(Halt::Store)? else { continue };
+            let Ok(past) = Past::read(&body) else { continue };
+            let workflow = past.name().to_owned();
+            let known = self.called_as(&workflow, caller);
+            if known.iter().any(|known| compile::fingerprint(known).hash == graph) {
+                continue;
+            }
+            let Some(known) = known.first() else { continue };
+            let names = adapt(past, known, &path, &mut history[at + 1..]);
+            let names = names.map_err(|changes| Halt::GraphChanged { workflow, changes })?;
+            former.extend(Some(names).filter(|names| names.from.renames()));
+        }
+        Ok(former)
+    }
+}
+
+/// The last starts of the children that are workflows and have not ended, with the hashes of their graphs, in order.
+fn under_way(history: &[Stored]) -> Vec<(usize, u64)> {
+    let mut under_way: Vec<(usize, u64)> = Vec::new();
+    let starts = history.iter().any(|stored| graph_of(&stored.record.kind).is_some());
+    let voided = if starts { voided(history) } else { return under_way };
+    for (at, stored) in history.iter().enumerate().filter(|(_, stored)| !voided.contains(&stored.seq)) {
+        let (path, kind) = (&stored.record.path, &stored.record.kind);
+        let graph = graph_of(kind);
+        let ends = matches!(kind, EventKind::NodeCompleted { .. } | EventKind::NodeCancelled)
+            || matches!(kind, EventKind::NodeFailed { then, .. } if !matches!(then, AfterFailure::RetryAt { .. }));
+        if graph.is_some() || ends {
+            under_way.retain(|(start, _)| !is_within(&history[*start].record.path, path));
+        }
+        under_way.extend(graph.map(|graph| (at, graph)));
+    }
+    under_way
+}
+
+fn graph_of(kind: &EventKind) -> Option<u64> {
+    match kind {
+        EventKind::NodeStarted { inside: Some(inside), .. } => inside.graph,
+        _ => None,
+    }
+}
+
+/// Whether a path is that one, or lies below it.
+fn is_within(path: &str, around: &str) -> bool {
+    path.strip_prefix(around).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Translates the records below a child to the names of the current graph of its workflow.
+///
+/// # Errors
+/// What has changed.
+fn adapt(
+    mut past: Past,
+    now: &Arc<Definition>,
+    child: &str,
+    records: &mut [Stored],
+) -> Result<FormerNamesOfCalled, Vec<String>> {
+    let name = past.name().to_owned();
+    // A path below the child, as one of a run of its workflow.
+    let inside = |path: &str| {
+        let below = path.strip_prefix(child).filter(|below| below.starts_with('/'))?;
+        Some(format!("{name}{below}"))
+    };
+    for Stored { record, .. } in &*records {
+        if let Some(path) = inside(&record.path) {
+            see(&mut past, &path, &record.kind);
+        }
+    }
+    // It may have continued under a later graph before this one.
+    let now = compile::fingerprint(now);
+    let (names, changes) = past.without_unknown().under(&now);
+    let mut changes: Vec<String> = changes.iter().map(|change| format!("in the child `{child}`, {change}")).collect();
+    if names.reuses_a_name() {
+        changes.push(format!("in the child `{child}`, a node has the former name of another one"));
+    }
+    if !changes.is_empty() {
+        return Err(changes);
+    }
+    for Stored { record, .. } in records {
+        each_path(record, |path| {
+            if let Some(recorded) = inside(path) {
+                *path = format!("{child}{}", &now.current_path(&names.path(&recorded))[name.len()..]);
+            }
+        });
+    }
+    Ok(FormerNamesOfCalled { child: child.to_owned(), now, from: names })
+}
