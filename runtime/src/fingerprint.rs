@@ -19,7 +19,7 @@ use std::{fmt, io};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub(crate) use past::{Change, FormerNames, FormerNamesOfCalled, Past, Retyped, Translation};
+pub(crate) use past::{Change, FormerNames, FormerNamesOfCalled, NodeNames, Past, Retyped, Translation};
 pub(crate) use schema::hash as schema_hash;
 
 /// The fingerprint of a workflow.

@@ -13,7 +13,7 @@ use crate::event::EventKind;
 use crate::field::at_field;
 use crate::run_error::RunError;
 use crate::schema::fits_schema;
-use crate::store::{Record, StoreError};
+use crate::store::StoreError;
 
 /// An answer, as its record has it.
 #[derive(Clone, Debug)]
@@ -243,10 +243,9 @@ impl Questions {
 
 /// The result, by a record, of an answer to this question that was recorded unchecked before it; `None` if the record
 /// has no effect on it.
-pub(crate) fn verdict(run: &str, question: &str, record: &Record) -> Option<Result<(), AnswerError>> {
-    let Record { path, kind } = record;
+pub(crate) fn verdict(run: &str, question: &str, path: &str, kind: &EventKind) -> Option<Result<(), AnswerError>> {
     let is_it = path == question;
-    let is_around = || question.strip_prefix(path.as_str()).is_some_and(|below| below.starts_with('/'));
+    let is_around = || question.strip_prefix(path).is_some_and(|below| below.starts_with('/'));
     match kind {
         EventKind::AnswerAccepted if is_it => Some(Ok(())),
         EventKind::AnswerRejected { field, message } if is_it => {

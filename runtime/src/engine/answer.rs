@@ -13,7 +13,9 @@ use super::runs::Live;
 use super::runtime::{self, Unfit};
 use super::voided::effective;
 use crate::asked::Question;
+use crate::compile;
 use crate::event::EventKind;
+use crate::fingerprint::NodeNames;
 use crate::halt::Halt;
 use crate::question::{AnswerError, Given, Questions, State, check_schema, verdict};
 use crate::run_error::RunError;
@@ -43,7 +45,7 @@ impl Engine {
             let message = format!("who gave it and the comment may have {} bytes each, and one has {longest}", max.0);
             return Err(invalid(message));
         }
-        let answer = Answer::new(question, Given { answer, by, comment });
+        let mut answer = Answer::new(question, Given { answer, by, comment });
         let run = &self.last_of(run).await?;
         let (mut is_asked, mut is_woken) = (false, false);
         loop {
@@ -56,6 +58,11 @@ impl Engine {
                             && live.journal.desk.is_yet_to_be_asked(&question) =>
                     {
                         until_asked(&live, &question).await?;
+                        continue;
+                    }
+                    Ok(Some(Err(AnswerError::UnknownQuestion { .. })))
+                        if self.renames(&mut answer, &live.journal.workflow) =>
+                    {
                         continue;
                     }
                     Ok(Some(answered)) => return answered,
@@ -73,12 +80,28 @@ impl Engine {
             }
             let look = |answers, asked| self.not_held().look_after_answers(run.to_owned(), answers, asked);
             match self.0.answers.of(run).settle(Arc::clone(&answer), look).await {
+                Settled::Answered(Err(AnswerError::UnknownQuestion { .. }))
+                    if {
+                        let header = self.header_of(run).await?;
+                        self.renames(&mut answer, &header.workflow)
+                    } => {}
                 Settled::Answered(answered) => return answered,
                 Settled::IsLive => {}
                 Settled::Misfit(_) if !std::mem::replace(&mut is_woken, true) && self.has_asked_again(run).await? => {}
                 Settled::Misfit(misfit) => return Err(misfit),
             }
         }
+    }
+
+    /// Gives an answer the present id of its question, if that has a former name of a node. Returns whether it had.
+    fn renames(&self, answer: &mut Arc<Answer>, workflow: &str) -> bool {
+        let Some(versions) = self.0.workflows.get(workflow) else { return false };
+        let now = compile::fingerprint(&versions.newest.definition).current_path(&answer.question).into_owned();
+        let is_other = now != answer.question;
+        if is_other {
+            *answer = Answer::new(&now, answer.given.clone());
+        }
+        is_other
     }
 
     /// Resumes a waiting run that no living engine has: under this version of the program its node may ask for another
@@ -170,9 +193,12 @@ impl Engine {
         let news = self.read_questions(header.key, asked, Some(from)).await?;
         for (answer, mut unchecked) in unchecked() {
             let from = unchecked.next;
+            // It may have been recorded under a former name of its node.
+            let id = asked.current_path(&unchecked.id).into_owned();
             for Stored { seq, record, .. } in news.iter().filter(|stored| stored.seq >= from) {
-                let is_own = matches!(record.kind, EventKind::Answered { .. }) && record.path == unchecked.id;
-                if let Some(verdict) = verdict(run, &unchecked.id, record).filter(|_| unchecked.is_seen) {
+                let path = asked.current_path(&record.path);
+                let is_own = matches!(record.kind, EventKind::Answered { .. }) && path == id;
+                if let Some(verdict) = verdict(run, &id, &path, &record.kind).filter(|_| unchecked.is_seen) {
                     answer.settle(Settled::Answered(verdict));
                     break;
                 }
@@ -289,7 +315,7 @@ impl Engine {
         from: Option<u64>,
     ) -> Result<Vec<Stored>, StoreError> {
         if asked.run != Some(run) {
-            asked.read_again(run);
+            *asked = Asked { run: Some(run), ..Asked::default() };
         }
         let from = from.map_or(asked.next, |from| from.min(asked.next));
         let mut news = self.0.store.read(run, from, usize::MAX).await?;
@@ -297,14 +323,26 @@ impl Engine {
         let is_new_retry =
             |stored: &Stored| stored.seq >= known && matches!(stored.record.kind, EventKind::RunRetried { .. });
         let is_retried = news.iter().any(is_new_retry);
-        if asked.next > 0 && is_retried {
-            // Records from before the retry may be void.
-            asked.read_again(run);
+        let new_graph = news.iter().rev().find_map(|stored| match stored.record.kind {
+            EventKind::GraphChanged { to, .. } if stored.seq >= known => Some(to),
+            _ => None,
+        });
+        if let Some(graph) = new_graph {
+            let body = self.0.store.graph(graph).await?;
+            asked.names = body.and_then(|body| NodeNames::read(&body).ok().flatten());
+        }
+        if asked.next > 0 && (is_retried || new_graph.is_some() && asked.names.is_some()) {
+            // Records from before the retry may be void, and those from before a renaming have other paths.
+            asked.read_again();
             news = self.0.store.read(run, 0, usize::MAX).await?;
         }
         let known = asked.next;
         asked.next = news.last().map_or(known, |last| last.seq + 1).max(known);
-        let mut apply = |stored: &Stored| asked.questions.apply(&stored.record.path, &stored.record.kind);
+        let Asked { questions, names, .. } = asked;
+        let mut apply = |Stored { record, .. }: &Stored| match names {
+            Some(names) => questions.apply(&names.current_path(&record.path), &record.kind),
+            None => questions.apply(&record.path, &record.kind),
+        };
         if is_retried {
             effective(news.clone()).iter().for_each(apply);
         } else {

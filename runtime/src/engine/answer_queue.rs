@@ -1,6 +1,7 @@
 //! Answers to runs that are not driven here, by run: all waiting answers to one run go into one append, and the records
 //! of the run are read once for all of them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use tokio::time::Instant;
 
+use crate::fingerprint::NodeNames;
 use crate::question::{AnswerError, Given, Questions};
 use crate::store::RunKey;
 
@@ -108,6 +110,8 @@ pub(super) enum Settled {
 pub(super) struct Asked {
     pub(super) run: Option<RunKey>,
     pub(super) questions: Questions,
+    /// The names of nodes that were renamed since the run began: the questions have those of now.
+    pub(super) names: Option<NodeNames>,
     /// The number of the next record.
     pub(super) next: u64,
     /// How long to wait before the next look, if there is no new answer.
@@ -163,8 +167,13 @@ impl Answer {
 
 impl Asked {
     /// Begins again with the first record of the run.
-    pub(super) fn read_again(&mut self, run: RunKey) {
-        (self.run, self.questions, self.next) = (Some(run), Questions::default(), 0);
+    pub(super) fn read_again(&mut self) {
+        (self.questions, self.next) = (Questions::default(), 0);
+    }
+
+    /// A path with the present names of nodes that were renamed since the run began.
+    pub(super) fn current_path<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        self.names.as_ref().map_or(Cow::Borrowed(path), |names| names.current_path(path))
     }
 }
 

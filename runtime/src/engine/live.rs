@@ -40,6 +40,7 @@ impl Engine {
         });
         let is_new = start.history.is_empty() && start.snapshot.is_none();
         let shared = Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal));
+        let was_renamed = start.former.is_some();
         let shared = shared.with_former_names(start.former);
         let shared = Arc::new(shared.traced(&header.workflow, &header.tags, start.span));
         if !self.has_registered(definition) {
@@ -69,7 +70,8 @@ impl Engine {
             let mut prepared = job.prepare(start.input)?;
             if let Some((questions, was_retried)) = prepared.take_questions() {
                 // The end of the run has closed them, and a retry or a fork opens them again.
-                journal.index_questions(questions, !was_retried);
+                // Where nodes were renamed, the store has others.
+                journal.index_questions(questions, !was_retried && !was_renamed);
             }
             Drive::Resumed(prepared)
         };

@@ -232,20 +232,44 @@ impl Translation {
     }
 }
 
-impl Fingerprint {
+impl Body {
     /// A path that was recorded under any names which the nodes have, or had once, with those of now.
-    pub(crate) fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
-        let Some(Found { steps, .. }) = self.graphs.find_by_any_name(recorded) else { return Cow::Borrowed(recorded) };
+    fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
+        let Some(Found { steps, .. }) = self.find_by_any_name(recorded) else { return Cow::Borrowed(recorded) };
         let (mut text, mut written) = (String::new(), 0);
         for step in steps {
             if let Some(at) = step.name {
                 text.push_str(&recorded[written..at.start]);
-                text.push_str(&self.graphs.graphs[step.graph].nodes[step.node].name);
+                text.push_str(&self.graphs[step.graph].nodes[step.node].name);
                 written = at.end;
             }
         }
         text.push_str(&recorded[written..]);
         Cow::Owned(text)
+    }
+}
+
+impl Fingerprint {
+    /// A path that was recorded under any names which the nodes have, or had once, with those of now.
+    pub(crate) fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
+        self.graphs.current_path(recorded)
+    }
+}
+
+/// The names of the nodes of a graph and those that they had before, for programs without its code.
+pub(crate) struct NodeNames(Body);
+
+impl NodeNames {
+    /// Of the graph whose fingerprint has this body; `None` if no node has had another name.
+    pub(crate) fn read(body: &Json) -> Result<Option<NodeNames>, Unreadable> {
+        let Past { body, .. } = Past::read(body)?;
+        let renames = body.graphs.iter().any(|graph| graph.nodes.iter().any(|node| !node.was.is_empty()));
+        Ok(renames.then_some(NodeNames(body)))
+    }
+
+    /// A path that was recorded under any of the names, with those of now.
+    pub(crate) fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
+        self.0.current_path(recorded)
     }
 }
 

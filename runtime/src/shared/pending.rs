@@ -147,12 +147,11 @@ impl Inner {
         }
         let rested = self.leave_rest();
         if let Some(status) = status {
-            let next = match kind {
-                EventKind::RunStartedOver { next } => Some(next.clone()),
-                _ => None,
-            };
-            self.header =
-                HeaderChange { status: Some((status, None)), owner: Some(None), next, ..HeaderChange::default() };
+            if let EventKind::RunStartedOver { next } = kind {
+                self.header.next = Some(next.clone());
+            }
+            // Its graph may be new, if it ends with the records with which it was resumed.
+            (self.header.status, self.header.owner) = (Some((status, None)), Some(None));
             self.ended = true;
         }
         self.pushed += 1;

@@ -765,3 +765,64 @@ async fn renamed_nodes_of_a_child_are_found_by_their_former_names_once_and_again
     let keys = done.1.take();
     assert!(keys.len() >= 3 && keys.iter().all(|key| key == "x:outer/calls/inside/asks"), "{keys:?}");
 }
+
+/// A node that asks, under two names.
+mod asking {
+    pub(super) mod before {
+        use graphweft::prelude::*;
+
+        #[node]
+        async fn approve(n: u32, ctx: &Context) -> String {
+            format!("{n} {}", ctx.ask::<String>("fine", "Is it fine?").await)
+        }
+
+        workflow! { pub(in super::super) ship(Vec<u32>) -> Vec<String> { START => [approve]; } }
+    }
+
+    pub(super) mod after {
+        use graphweft::prelude::*;
+
+        #[node(renamed_from = "approve")]
+        async fn confirm(n: u32, ctx: &Context) -> String {
+            format!("{n} {}", ctx.ask::<String>("fine", "Is it fine?").await)
+        }
+
+        workflow! { pub(in super::super) ship(Vec<u32>) -> Vec<String> { START => [confirm]; } }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_node_that_was_renamed_is_taken_or_refused_as_any_other() {
+    let answers: [(&str, Json, bool); 4] = [
+        ("fine", json!("yes"), true),
+        ("ship/approve[0]/fine", json!("yes"), true),
+        ("fine", json!(3), false),
+        ("ship/approve[0]/fine", json!(3), false),
+    ];
+    for (question, answer, fits) in answers {
+        let store = MemoryStore::new();
+        let before = Engine::builder().store(store.clone()).register::<asking::before::ship>().build().unwrap();
+        before.start::<asking::before::ship>(vec![7]).id("x").await.unwrap().outcome().await.unwrap();
+        before.shutdown().await;
+
+        let after = Engine::builder().store(store.clone()).register::<asking::after::ship>().build().unwrap();
+        after.recover().await.unwrap();
+        let begun = std::time::Instant::now();
+        let answered = after.answer("x", question, answer.clone()).await;
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{question} {answer}: {answered:?}");
+        let run = after.get_run_of::<asking::after::ship>("x").await.unwrap().unwrap();
+        if fits {
+            answered.unwrap();
+        } else {
+            assert!(matches!(&answered, Err(graphweft::AnswerError::Invalid { .. })), "{answered:?}");
+            let Outcome::Waiting(open) = run.outcome().await.unwrap() else { panic!("it has no answer") };
+            let [open] = &open[..] else { panic!("it asks once") };
+            assert_eq!(open.id, "ship/confirm[0]/fine");
+            let listed = after.questions(Default::default()).await.unwrap();
+            assert_eq!(listed.iter().map(|open| open.question.id.as_str()).collect::<Vec<_>>(), [open.id.as_str()]);
+            after.answer("x", &open.id, "yes").await.unwrap();
+        }
+        assert_eq!(run.result().await.unwrap(), ["7 yes"]);
+        assert!(after.questions(Default::default()).await.unwrap().is_empty());
+    }
+}
