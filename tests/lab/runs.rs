@@ -1,5 +1,7 @@
 //! Runs, and what is asserted of them.
 
+use std::collections::BTreeMap;
+
 use graphweft::prelude::*;
 use graphweft::testing::{Lab, fails};
 
@@ -42,6 +44,26 @@ async fn the_error_of_a_run_that_has_completed_is_a_mistake_of_the_test() {
     run.took(["validate", "refuse", "notify"]);
     has_line(&message(|| drop(run.error().clone())), &["`checkout` has not failed: it has completed"]);
     has_line(&message(|| drop(run.called::<charge>())), &["calls of `charge` are not counted", ".mock::<charge>"]);
+}
+
+#[node]
+async fn negate(n: u128) -> i128 {
+    -(n >> 1).cast_signed()
+}
+
+#[node]
+async fn pair(n: i128) -> BTreeMap<(u8, bool), i128> {
+    BTreeMap::from([((1, true), n)])
+}
+
+workflow! { negated(u128) -> BTreeMap<(u8, bool), i128> { START => negate => pair; } }
+
+#[tokio::test(start_paused = true)]
+async fn an_output_that_plain_json_cannot_express_is_read_exactly() {
+    let lab = Lab::of::<negated>().repeatable::<(negate, pair)>();
+    let output = BTreeMap::from([((1, true), -(u128::MAX >> 1).cast_signed())]);
+    assert_eq!(lab.run(u128::MAX).await.output(), &output);
+    lab.crash_at_every_commit(u128::MAX).await;
 }
 
 #[node]

@@ -82,6 +82,31 @@ impl<'j> Decoder<'j> {
         what.ok_or_else(|| Error::custom(format_args!("`{mark}` marks something unknown: {marked}")))
     }
 
+    /// The record as plain JSON, for a reader that does not have its type.
+    pub(super) fn untyped(self) -> Result<Json, Error> {
+        let untyped = match self.what()? {
+            What::Some(inner) => self.wrapped(inner)?.untyped()?,
+            What::Float(_) => Json::Null,
+            What::Positive(number) => Json::String(number.to_string()),
+            What::Negative(number) => Json::String(number.to_string()),
+            What::Map(all) => {
+                let entry = |(key, value): (Self, Self)| Ok(Json::Array(vec![key.untyped()?, value.untyped()?]));
+                all.into_iter().map(entry).collect::<Result<_, Error>>()?
+            }
+            What::Plain(Json::Array(items)) => {
+                items.iter().map(|item| self.inside(item).untyped()).collect::<Result<_, _>>()?
+            }
+            What::Plain(Json::Object(map)) => {
+                let field = |(key, value): (&'j String, &'j Json)| {
+                    Ok((self.unescaped(key).to_owned(), self.inside(value).untyped()?))
+                };
+                Json::Object(map.iter().map(field).collect::<Result<_, Error>>()?)
+            }
+            What::Plain(scalar) => scalar.clone(),
+        };
+        Ok(untyped)
+    }
+
     fn seq<V: Visitor<'j>>(self, items: &'j [Json], visitor: V) -> Result<V::Value, Error> {
         let mut items = SeqDeserializer::new(InTurn { of: self, parts: items.iter().map(|item| self.inside(item)) });
         let read = visitor.visit_seq(&mut items)?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::form::MAX_DEPTH;
-use super::{MaxSize, check_json, decode, encode, from_plain, to_plain};
+use super::{MaxSize, check_json, decode, decode_untyped, encode, from_plain, to_plain};
 
 fn recorded<T: Serialize>(value: &T) -> Json {
     let json = encode(value, MaxSize::DEFAULT).expect("it can be recorded");
@@ -134,6 +134,21 @@ fn ordinary_values_look_as_serde_json_writes_them() {
     let plain = serde_json::to_value(&value).expect("JSON");
     assert_eq!(recorded(&value), plain);
     assert_eq!(to_plain(&value, MaxSize::DEFAULT).expect("JSON"), plain);
+}
+
+#[test]
+fn a_reader_without_the_type_gets_the_closest_json() {
+    let closest = |value: Json| decode_untyped(&value).expect("JSON");
+    let whole = (u128::MAX, i128::MIN, u64::MAX, Some(Some(())), f64::NAN);
+    let digits = (u128::MAX.to_string(), i128::MIN.to_string());
+    assert_eq!(closest(recorded(&whole)), json!([digits.0, digits.1, u64::MAX, null, null]));
+    let cells = BTreeMap::from([((1, None), "a"), ((2, Some('x')), "b")]);
+    assert_eq!(closest(recorded(&cells)), json!([[[1, null], "a"], [[2, "x"], "b"]]));
+    for json in [json!({ "$graphweft:map": [1], "$$graphweft:a": { "$graphweft:float": "NaN" }, "$": 1 }), json!([{}])]
+    {
+        assert_eq!(closest(recorded(&json)), json);
+    }
+    assert!(decode_untyped(&json!({ "$graphweft:more": 1 })).is_err());
 }
 
 /// What has no type of ours around it, or one that serde reads by what it finds, sees plain JSON as far as there is any.

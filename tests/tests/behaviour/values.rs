@@ -106,6 +106,24 @@ async fn show((odd, _): (Odd, bool)) -> Odd {
 
 workflow! { odd(Odd) -> Odd { START => keep => look => show; } }
 
+#[node]
+async fn cells(number: u128) -> BTreeMap<(u8, bool), u128> {
+    BTreeMap::from([((1, true), number)])
+}
+
+workflow! { celled(u128) -> BTreeMap<(u8, bool), u128> { START => cells; } }
+
+#[test]
+fn without_the_type_an_output_is_the_closest_json() {
+    life(async {
+        let engine = Engine::builder().register::<celled>().build().unwrap();
+        let run = engine.start::<celled>(u128::MAX).id("x").await.unwrap();
+        soon(run.outcome()).await.unwrap();
+        let untyped = engine.get_run("x").await.unwrap().unwrap();
+        assert_eq!(soon(untyped.result()).await.unwrap(), json!([[[1, true], u128::MAX.to_string()]]));
+    });
+}
+
 #[test]
 fn values_are_the_same_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
