@@ -147,7 +147,7 @@ impl<'c, T: Payload> Request<'c, T> {
         }
         #[cfg(feature = "test-util")]
         attempt
-            .check_answer(&name, key.as_deref(), within, |answer| {
+            .check_answer(&path, &name, key.as_deref(), within, |answer| {
                 T::__from_plain(answer).map(drop).map_err(|error| error.to_string())
             })
             .map_err(|fault| (context, fault))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use graphweft::prelude::*;
-use graphweft::testing::{TestContext, fails};
+use graphweft::testing::{Lab, TestContext, fails};
 use graphweft::{Elapsed, Fault, json};
 
 use crate::{has_line, message_of};
@@ -70,6 +70,33 @@ async fn questions_get_the_answers_of_the_context() {
     let ctx = TestContext::new().answer("large", true).answer("large:7", false).build();
     assert!(approve(1, &ctx).await);
     assert!(!approve(7, &ctx).await);
+}
+
+#[tokio::test]
+async fn several_answers_to_one_name_come_in_turn_as_in_a_lab() {
+    #[node]
+    async fn ask(n: u32, ctx: &Context) -> u32 {
+        ctx.ask::<u32>("much", "How much?").key(n).await
+    }
+    #[node]
+    async fn ask_often(n: u32, ctx: &Context) -> Vec<u32> {
+        let mut answers = Vec::new();
+        for at in 0..n {
+            answers.push(ctx.ask::<u32>("much", "How much?").key(at).await);
+        }
+        // The questions of a child count as well, which has the same name and key.
+        answers.push(ctx.call::<ask>(0).await.unwrap_or_default());
+        answers
+    }
+    workflow! { asked_often(u32) -> Vec<u32> { START => ask_often; } }
+
+    let ctx = TestContext::new().answer("much", 1).answer("much:1", 9).answer("much", 2).answer("much", 3).build();
+    let answers = ask_often(3, &ctx).await;
+    assert_eq!(answers, [1, 9, 2, 3]);
+    let lab = Lab::of::<asked_often>().answer("much", 1).answer("much:1", 9).answer("much", 2).answer("much", 3);
+    assert_eq!(lab.run(3).await.output(), &answers);
+    // The last one is for all further questions.
+    assert_eq!(ask_often(2, &TestContext::new().answer("much", 1).answer("much", 2).build()).await, [1, 2, 2]);
 }
 
 #[tokio::test]

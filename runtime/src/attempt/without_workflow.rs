@@ -17,7 +17,10 @@ pub(crate) struct WithoutWorkflow(Mutex<Given>);
 struct Given {
     /// Whether the run is that of a context of a test: every run could have this.
     is_without: bool,
-    answers: HashMap<String, Value>,
+    /// By the name of the question, with its key or without.
+    answers: HashMap<String, Vec<Value>>,
+    /// The questions, by their paths in the order in which they were asked, for each list of answers.
+    asked: HashMap<String, Vec<String>>,
     /// How many signals are left for further waits, by name.
     signals: HashMap<&'static str, usize>,
 }
@@ -28,7 +31,7 @@ impl WithoutWorkflow {
     }
 
     /// States what the context is given.
-    pub(crate) fn give(&self, answers: HashMap<String, Value>, signals: impl IntoIterator<Item = &'static str>) {
+    pub(crate) fn give(&self, answers: HashMap<String, Vec<Value>>, signals: impl IntoIterator<Item = &'static str>) {
         let mut given = self.given();
         (given.is_without, given.answers) = (true, answers);
         for name in signals {
@@ -36,11 +39,19 @@ impl WithoutWorkflow {
         }
     }
 
-    /// The answer to a question with this name, with its key or without.
-    pub(crate) fn answer(&self, name: &str, key: Option<&str>) -> Option<Value> {
-        let given = self.given();
-        let with_key = key.and_then(|key| given.answers.get(&format!("{name}:{key}")));
-        with_key.or_else(|| given.answers.get(name)).cloned()
+    /// The answer to the question at a path: of those to its name with its key, or else to its name, the first one to the question that
+    /// was asked first, and so on. The last one is for all further questions. A question keeps its answer.
+    pub(crate) fn answer(&self, path: &str, name: &str, key: Option<&str>) -> Option<Value> {
+        let Given { answers, asked, .. } = &mut *self.given();
+        let with_key = key.map(|key| format!("{name}:{key}")).filter(|with_key| answers.contains_key(with_key));
+        let listed = with_key.unwrap_or_else(|| name.to_owned());
+        let answers = answers.get(&listed)?;
+        let asked = asked.entry(listed).or_default();
+        let number = asked.iter().position(|known| known == path).unwrap_or_else(|| {
+            asked.push(path.to_owned());
+            asked.len() - 1
+        });
+        answers.get(number).or(answers.last()).cloned()
     }
 }
 
@@ -64,6 +75,7 @@ impl Attempt {
     /// If there is no answer, or one that cannot be read.
     pub(crate) fn check_answer(
         &self,
+        path: &str,
         name: &str,
         key: Option<&str>,
         within: Option<Duration>,
@@ -73,7 +85,7 @@ impl Attempt {
         if !without.given().is_without {
             return Ok(());
         }
-        let message = match without.answer(name, key).as_ref().map(read) {
+        let message = match without.answer(path, name, key).as_ref().map(read) {
             Some(Ok(())) => return Ok(()),
             Some(Err(error)) => {
                 format!("the answer that the context of the test has to `{name}` cannot be read: {error}")

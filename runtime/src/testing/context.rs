@@ -88,7 +88,7 @@ pub struct TestContext {
     engine: EngineBuilder,
     world: Arc<World>,
     start: Vec<BeginWith>,
-    answers: HashMap<String, Json>,
+    answers: HashMap<String, Vec<Json>>,
     signals: Vec<Sent>,
 }
 
@@ -120,7 +120,27 @@ impl TestContext {
         self
     }
 
-    /// Answers questions with this name, or with this name and key, `large:4711`.
+    /// Answers questions with this name, or with this name and key, `large:4711`, which comes before a name. As in a
+    /// [`Lab`](super::Lab::answer), of several answers to one name the first one is for the question that is asked first, and so on; the
+    /// last one is for all further questions.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::testing::TestContext;
+    ///
+    /// #[node]
+    /// async fn attempts(ctx: &Context) -> u32 {
+    ///     let mut attempt = 1;
+    ///     while !ctx.ask::<bool>("good", "Is it good now?").key(attempt).await {
+    ///         attempt += 1;
+    ///     }
+    ///     attempt
+    /// }
+    ///
+    /// # graphweft::block_on(async {
+    /// assert_eq!(attempts(&TestContext::new().answer("good", false).answer("good", true).build()).await, 2);
+    /// # });
+    /// ```
     ///
     /// # Panics
     /// If the answer is not JSON.
@@ -128,7 +148,7 @@ impl TestContext {
     pub fn answer(mut self, name: impl Into<String>, answer: impl Serialize) -> Self {
         let name = name.into();
         match value::to_plain(&answer, MaxSize::DEFAULT) {
-            Ok(answer) => _ = self.answers.insert(name, answer),
+            Ok(answer) => self.answers.entry(name).or_default().push(answer),
             Err(error) => panic!("the answer to `{name}` cannot be written as JSON: {error}"),
         }
         self
@@ -248,7 +268,7 @@ async fn serve(engine: Engine, without: Arc<WithoutWorkflow>, signals: Vec<Sent>
         for question in questions {
             let (name, key) =
                 question.name.split_once(':').map_or((&*question.name, None), |(name, key)| (name, Some(key)));
-            let Some(answer) = without.answer(name, key) else { continue };
+            let Some(answer) = without.answer(&question.id, name, key) else { continue };
             // One that was withdrawn meanwhile needs no answer. The others were checked before they were asked.
             has_answered |= engine.answer(RUN, &question.id, answer).await.is_ok();
         }
