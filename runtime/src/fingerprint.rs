@@ -87,6 +87,12 @@ pub(crate) struct NodePrint {
     pub(crate) routes: Vec<RoutePrint>,
 }
 
+impl NodePrint {
+    fn is_each(&self) -> bool {
+        matches!(self.kind, KindPrint::Each(_))
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KindPrint {

@@ -47,7 +47,7 @@ impl Pair<'_> {
         let Some(now) = now.map(|at| &self.is.nodes[at]) else {
             let claims = self.is.nodes.iter().filter(|node| node.was.contains(&then.name)).count();
             return vec![match claims {
-                0 => format!("it was removed; if it was renamed, add `renamed_from = \"{}\"` to the node", then.name),
+                0 => self.removed(then),
                 1 => "it was removed: the node with that former name is another node of the run".to_owned(),
                 _ => format!("it was renamed ambiguously: {claims} nodes have that former name"),
             }];
@@ -78,6 +78,33 @@ impl Pair<'_> {
         }
         changes
     }
+
+    /// The change of a node that has no counterpart. The name of `[..]` is its text, which is no name that a node may have had: it is
+    /// known again by the nodes with which it begins.
+    fn removed(&self, then: &NodePrint) -> String {
+        let KindPrint::Each(inside) = then.kind else {
+            return format!("it was removed; if it was renamed, add `renamed_from = \"{}\"` to the node", then.name);
+        };
+        let inside = &self.old[inside];
+        let is_each = |name: &&str| inside.nodes.iter().any(|node| node.name == **name && node.is_each());
+        match entry_names(inside).as_slice() {
+            // Brackets that begin with brackets are known by their text alone.
+            names if names.iter().any(is_each) => "it was removed".to_owned(),
+            [name] => format!(
+                "it was removed; if `{name}` in it was renamed, add `renamed_from = \"{name}\"` to the node inside the brackets"
+            ),
+            names => format!(
+                "it was removed; if {} in it were renamed, add `renamed_from = \"..\"` with its former name to each of these nodes \
+                 inside the brackets",
+                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
+            ),
+        }
+    }
+}
+
+/// The nodes with which a graph begins.
+fn entry_names(graph: &GraphPrint) -> Vec<&str> {
+    graph.start.iter().flat_map(|route| &route.to).map(String::as_str).collect()
 }
 
 /// The counterparts by name: the same name, or a former one.
@@ -111,8 +138,8 @@ fn by_name(was: &GraphPrint, is: &GraphPrint) -> Vec<Option<usize>> {
 /// Whether two `[..]` begin with the same node: their names are their texts, which change with their contents.
 fn begin_alike(was: &GraphPrint, is: &GraphPrint) -> bool {
     let first = |graph: &GraphPrint| -> BTreeSet<usize> {
-        let targets = graph.start.iter().flat_map(|route| &route.to);
-        targets.filter_map(|to| graph.nodes.iter().position(|node| node.name == *to)).collect()
+        let entries = entry_names(graph).into_iter();
+        entries.filter_map(|entry| graph.nodes.iter().position(|node| node.name == *entry)).collect()
     };
     let now = by_name(was, is);
     let began: Option<BTreeSet<usize>> = first(was).into_iter().map(|at| now[at]).collect();

@@ -352,6 +352,30 @@ fn the_nodes_of_brackets_are_found_by_their_items() {
 }
 
 #[test]
+fn brackets_are_known_again_by_the_former_names_of_the_nodes_with_which_they_begin() {
+    let then = print(each("[x=y]", "START>x; x>y; y>END"));
+    let gone = print(each("[z=y]", "START>z; z>y; y>END"));
+    let help = "it was removed; if `x` in it was renamed, add `renamed_from = \"x\"` to the node inside the brackets";
+    assert_eq!(changes(&then, "w/a w/[x=y]?", &gone), [format!("node `w/[x=y]`: {help}")]);
+    let mut inside = Arc::into_inner(made("START>z; z>y; y>END").named("[z=y]").build()).unwrap();
+    entry(&mut inside, "z").renamed_from = &["x"];
+    let outside = made("START>a; a>[z=y]; [z=y]>b; b>END");
+    let now = print(outside.enters("[z=y]", ScopeKind::Each, Arc::new(inside)));
+    let translation = translation(&then, "w/a w/[x=y]? w/x[1]?", &now);
+    assert_eq!(translation.path("w/x[1]"), "w/z[1]");
+
+    let then = print(each("[(x,y)=z]", "START>x; START>y; (x,y)>z; z>END"));
+    let help = "if `x` or `y` in it were renamed, add `renamed_from = \"..\"` with its former name to each of these nodes inside";
+    let now = changes(&then, "w/a w/[(x,y)=z]?", &gone);
+    assert!(now[0].contains(help), "{now:?}");
+
+    let inner = || made("START>x; x>END").named("[x]");
+    let outer = || made("START>[x]; [x]>END").inside("[x]", ScopeKind::Each, inner()).named("[[x]]");
+    let then = print(made("START>[[x]]; [[x]]>END").inside("[[x]]", ScopeKind::Each, outer()));
+    assert_eq!(changes(&then, "w/[[x]]?", &gone), ["node `w/[[x]]`: it was removed"]);
+}
+
+#[test]
 fn brackets_that_have_begun_may_go_on_otherwise() {
     let then = print(each("[x]", "START>x; x>END"));
     let now = print(each("[x=y]", "START>x; x>y; y>END"));
