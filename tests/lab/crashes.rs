@@ -75,6 +75,33 @@ async fn a_child_that_may_not_be_repeated_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn steps_of_retried_nodes_in_loops_and_items_are_none_in_addition() {
+    #[node(retry(max_attempts = 3))]
+    async fn measure(n: u32, ctx: &Context) -> Result<u32, String> {
+        let measured = ctx.step("probe", async || Ok::<_, String>(n)).key(ctx.attempt()).await?;
+        ctx.sleep(Duration::from_secs(60)).await;
+        ctx.step("once", async || Ok::<_, String>(())).await?;
+        if ctx.attempt() < 3 { Err("not yet".to_owned()) } else { Ok(measured + 1) }
+    }
+    #[node]
+    async fn is_enough(n: u32, ctx: &Context) -> Result<u32, u32> {
+        let is_enough = ctx.step("compare", async || Ok::<_, String>(n > 3)).key(n).await;
+        if is_enough.unwrap_or_default() { Ok(n) } else { Err(n) }
+    }
+    #[node]
+    async fn sum(all: Vec<u32>) -> u32 {
+        all.iter().sum()
+    }
+    #[node]
+    async fn up_to(n: u32) -> Vec<u32> {
+        (1..=n).collect()
+    }
+    workflow! { measured(u32) -> u32 { START => measure => is_enough => <ok: END, err: measure>; } }
+    workflow! { summed(u32) -> u32 { START => up_to => [measured] => sum; } }
+    Lab::of::<summed>().repeatable::<(measure, is_enough, sum, up_to)>().crash_at_every_commit(2).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn answers_timers_steps_and_children_survive() {
     #[node]
     async fn fetch(url: String) -> String {

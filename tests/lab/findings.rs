@@ -114,6 +114,28 @@ async fn a_child_that_gets_another_key_in_each_run_is_called_too_often() {
     has_line(&text, &["help:", ".key(..)"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_step_that_gets_another_key_in_each_run_is_executed_in_addition() {
+    static KEYS: AtomicU32 = AtomicU32::new(0);
+    #[node]
+    async fn pay(cents: u64, ctx: &Context) -> Result<u64, String> {
+        let key = KEYS.fetch_add(1, Ordering::Relaxed);
+        ctx.step("charge", async || Ok::<_, String>(())).key(key).await?;
+        Ok(if ctx.ask::<bool>("fine", "Is it fine?").await { cents } else { 0 })
+    }
+    workflow! { paid(u64) -> u64 { START => pay; } }
+    let lab = Lab::of::<paid>().answer("fine", true).repeatable::<pay>();
+    let text = message_of(lab.crash_at_every_commit(7)).await;
+    has_line(
+        &text,
+        &["crash at commit", "`paid/pay` has executed `paid/pay/charge` 2 times, and 1 times without a crash"],
+    );
+    has_line(&text, &["undisturbed: `paid/pay/charge:0`"]);
+    has_line(&text, &["crashed:     `paid/pay/charge:", ", `paid/pay/charge:"]);
+    has_line(&text, &["help:", ".key(..)", "of the input"]);
+    has_line(&text, &["note: `paid/pay/charge:0` is not executed in a second run without a crash"]);
+}
+
 #[tokio::test]
 async fn an_arm_that_depends_on_more_than_the_input_is_found() {
     static TOSSES: AtomicU32 = AtomicU32::new(0);

@@ -61,10 +61,11 @@ impl Ran {
         paths.find(|path| own.get(path).zip(others.get(path)).is_some_and(|(own, other)| own != other))
     }
 
-    /// The first child or step that another run has not begun, though the node that has called it here has completed there as well. One
-    /// with another key is taken for it.
+    /// The first child or step that another run has not begun, though the node that has called it has completed in both. One with another
+    /// key is taken for it.
     pub(super) fn lacks_in(&self, other: &Ran) -> Option<&str> {
-        let (own, others, results) = (self.requests(), other.requests(), other.results());
+        let (own, others) = (self.requests(), other.requests());
+        let (own_results, other_results) = (self.results(), other.results());
         let begun: BTreeSet<&str> = others.iter().copied().collect();
         let with_name =
             |requests: &[&str], name: &str| requests.iter().filter(|path| without_key(path) == name).count();
@@ -72,8 +73,19 @@ impl Ran {
             let caller = path.rsplit_once('/').map_or("", |(caller, _)| caller);
             let name = without_key(path);
             let is_missing = !begun.contains(path) && with_name(&others, name) < with_name(&own, name);
-            is_missing && results.contains_key(caller) && !is_of_others(path)
+            is_missing && own_results.contains_key(caller) && other_results.contains_key(caller) && !is_of_others(path)
         })
+    }
+
+    /// The first child or step that another run has under no key that is the same.
+    pub(super) fn is_keyed_anew_in(&self, other: &Ran) -> Option<&str> {
+        let others: BTreeSet<&str> = other.requests().into_iter().collect();
+        self.requests().into_iter().find(|path| !others.contains(path) && !is_of_others(path))
+    }
+
+    /// The children and steps with the name of one, whatever their keys are.
+    fn alike(&self, path: &str) -> Vec<&str> {
+        self.requests().into_iter().filter(|other| without_key(other) == without_key(path)).collect()
     }
 
     /// The children and steps of nodes, by their paths in the order in which they were begun.
@@ -230,6 +242,9 @@ fn compare_calls(places: &Places, undisturbed: &Ran, crash: &Crashed, is_interru
 }
 
 fn compare_requests(undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {
+    if let Some(added) = crash.ran.lacks_in(undisturbed) {
+        return Err(crash.report(&addition(added, undisturbed, &crash.ran)));
+    }
     let Some(missing) = undisturbed.lacks_in(&crash.ran) else { return Ok(()) };
     let (caller, _) = missing.rsplit_once('/').unwrap_or_default();
     Err(crash.report(&format!(
@@ -237,6 +252,25 @@ fn compare_requests(undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {
          again has to call the same: what says that it was done already may be in a record, and in nothing that is kept in another \
          way, such as a global or a file"
     )))
+}
+
+/// The message for a child or a step that a crashed run has executed in addition.
+fn addition(added: &str, undisturbed: &Ran, crashed: &Ran) -> String {
+    let (caller, _) = added.rsplit_once('/').unwrap_or_default();
+    let (before, after) = (undisturbed.alike(added), crashed.alike(added));
+    let shown = |paths: &[&str]| match paths {
+        [] => "nothing".to_owned(),
+        paths => paths.iter().map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", "),
+    };
+    format!(
+        "`{caller}` has executed `{}` {} times, and {} times without a crash\n  undisturbed: {}\n  crashed:     {}\n  help: a child or a \
+         step that gets another name or key in each run is not found again, and is executed again; make its `.key(..)` of the input",
+        without_key(added),
+        after.len(),
+        before.len(),
+        shown(&before),
+        shown(&after)
+    )
 }
 
 fn compare_results(undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {

@@ -58,7 +58,8 @@ impl<W: Workflow> Lab<W> {
     ///
     /// - It ends as the one without a crash: with the same output, with the same failure, or with the same open questions.
     /// - A node that completes in both has the same output, and takes the same arm.
-    /// - A node that completes in both has called the same children and steps.
+    /// - A node that completes in both has called the same children and steps, and none in addition, such as one that gets another key in
+    ///   each run. They are counted by their names, since a key may be that of an attempt whose commit was lost.
     /// - A mock is called at most as often as the guarantees say: as in the run without a crash, and once more for each attempt that
     ///   was under way at the crash. A completed attempt is not called again.
     /// - Effects on resources ([`effects_on`](Self::effects_on)) are the same.
@@ -69,7 +70,8 @@ impl<W: Workflow> Lab<W> {
     /// All nodes have to be mocked or [`repeatable`](Self::repeatable), so that no test repeats a real effect by accident: also those
     /// that are `at_most_once`, since that holds within a run, and each crash is another one. So do the nodes of registered workflows,
     /// which a node may start. A child with a name of its own is stated by [`repeatable_child`](Self::repeatable_child). Nodes that read a clock, a counter or anything else that is not their input have to be mocked: they
-    /// return something else in every run. Answers and signals of the lab are given again if they were lost.
+    /// return something else in every run. So does a node that calls children at the same time, and stops at the first result: which of
+    /// them it has called depends on their timing. Answers and signals of the lab are given again if they were lost.
     ///
     /// ```
     /// use graphweft::prelude::*;
@@ -211,6 +213,11 @@ fn note_on(undisturbed: &Ran, again: &Ran) -> String {
     if let Some(path) = undisturbed.lacks_in(again) {
         return format!(
             "\n  note: `{path}` is missing in a second run without a crash as well: a global remembers the first one"
+        );
+    }
+    if let Some(path) = undisturbed.is_keyed_anew_in(again) {
+        return format!(
+            "\n  note: `{path}` is not executed in a second run without a crash: its name or key depends on more than the input"
         );
     }
     if undisturbed.effects != again.effects {
