@@ -62,6 +62,7 @@ mod error;
 mod list;
 mod print;
 mod prune;
+mod quoted;
 mod safe;
 mod show;
 mod status;

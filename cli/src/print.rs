@@ -43,13 +43,42 @@ pub(crate) fn done(output: Output, text: &str, value: &Value) -> io::Result<()> 
 /// How many characters of the cells of the first column are printed, which are ids, and of the others.
 const WIDTHS: (usize, usize) = (1024, 160);
 
+/// How many characters of an id are aligned with the other rows. A longer one is printed as well, and moves what is behind it in its
+/// own row, and in no other.
+const ALIGNED: usize = 64;
+
 /// A table whose columns are as wide as what is in them.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> io::Result<()> {
-    let mut table = Table::new();
-    let cell = |(column, cell): (usize, String)| safe(&cut(&cell, if column == 0 { WIDTHS.0 } else { WIDTHS.1 }));
-    let rows = rows.into_iter().map(|row| row.into_iter().enumerate().map(cell).collect::<Vec<_>>());
-    table.load_style(presets::NOTHING).set_header(head).add_rows(rows);
-    text(&table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n"))
+    text(&lines_of_table(head, rows).join("\n"))
+}
+
+fn lines_of_table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> Vec<String> {
+    let (mut table, mut ids) = (Table::new(), Vec::new());
+    table.load_style(presets::NOTHING).set_header(head);
+    for row in rows {
+        let cells = row.iter().enumerate();
+        let mut cells: Vec<String> =
+            cells.map(|(column, cell)| safe(&cut(cell, if column == 0 { WIDTHS.0 } else { WIDTHS.1 }))).collect();
+        let id = cells.first_mut().map(|id| {
+            let aligned: String = id.chars().take(ALIGNED).collect();
+            (aligned.clone(), std::mem::replace(id, aligned))
+        });
+        ids.push(id.unwrap_or_default());
+        table.add_row(cells);
+    }
+    let mut lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    for (line, (aligned, id)) in lines.iter_mut().skip(1).zip(&ids) {
+        if let Some(rest) = line.trim_start().strip_prefix(aligned.as_str()).filter(|_| aligned != id) {
+            *line = format!(" {id}{rest}");
+        }
+    }
+    lines
+}
+
+/// What is to be known about an output, to standard error: the output is for programs as well.
+pub(crate) fn note(text: &str) {
+    // The output was printed.
+    let _printed = write(&mut io::stderr().lock(), &safe(text));
 }
 
 /// What is wrong, to standard error.
@@ -68,4 +97,23 @@ pub(crate) fn json_error(value: &Value) {
 pub(crate) fn help(help: &clap::Error) -> io::Result<()> {
     help.print()?;
     io::stdout().flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_id_is_printed_and_moves_its_own_row() {
+        let long = "x".repeat(1000);
+        let rows = [["a", "one"], [&long, "two"], ["b", "three"]];
+        let rows = rows.map(|row| row.map(str::to_owned)).to_vec();
+        let lines = lines_of_table(["RUN", "WHERE"], rows);
+        assert_eq!(lines.len(), 4);
+        let column = |line: &str, word: &str| line.find(word).expect(word);
+        assert_eq!(column(&lines[1], "one"), column(&lines[0], "WHERE"));
+        assert_eq!(column(&lines[3], "three"), column(&lines[0], "WHERE"));
+        assert!(column(&lines[0], "WHERE") < 70, "{}", lines[0]);
+        assert_eq!(lines[2].split_whitespace().collect::<Vec<_>>(), [&long, "two"]);
+    }
 }

@@ -12,6 +12,7 @@ use crate::arguments::{Output, Show};
 use crate::conversation;
 use crate::error::{CliError, Ended};
 use crate::print;
+use crate::quoted::quoted;
 use crate::status::word;
 use crate::times::duration;
 use values::Values;
@@ -74,7 +75,11 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
             }
             What::Asked { prompt, cut, .. } => {
                 let path = &part.things.path[detail.thing as usize];
-                let asks = || format!("waits for an answer: {}\n  answer {} {path} ..", marked(prompt, *cut), run.id());
+                // An id may begin like an option.
+                let no_option = if run.id().starts_with('-') { "-- " } else { "" };
+                let (id, question) = (quoted(run.id()), quoted(path));
+                let asks =
+                    || format!("waits for an answer: {}\n  answer {no_option}{id} {question} ..", marked(prompt, *cut));
                 (view.state_of(path) == State::Waiting).then(asks)
             }
             _ => None,

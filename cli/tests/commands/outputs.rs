@@ -185,3 +185,37 @@ async fn a_list_has_the_beginning_of_a_long_failure_and_its_events_the_whole() {
         assert!(runs.ran(arguments).await.out.contains(whole.trim_end()));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_cut_says_so_beside_the_output() {
+    let runs = runs().await;
+    let all = runs.ran(&["list", "--limit", "4"]).await;
+    assert_eq!((all.out.lines().count(), &*all.err), (5, ""));
+    let newest = runs.ran(&["list", "--limit", "3"]).await;
+    assert_eq!((newest.code, newest.out.lines().count()), (0, 4));
+    assert!(
+        newest.err.starts_with("3 runs are listed, and there are older ones: `--limit 20` lists more"),
+        "{}",
+        newest.err
+    );
+    let json = runs.ran(&["list", "--limit", "3", "--json"]).await;
+    assert_eq!((Runs::json(&json).as_array().unwrap().len(), &*json.err), (3, ""));
+    let asked = runs.ran(&["questions", "--limit", "0"]).await;
+    assert!(asked.err.starts_with("0 questions are listed, and there are newer ones"), "{}", asked.err);
+    assert_eq!(runs.ran(&["questions", "--limit", "1"]).await.err, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_that_a_run_waits_for_can_be_copied_to_a_shell() {
+    let runs = runs().await;
+    let hint = async |id: &str| {
+        runs.engine.start::<refund>(2000).id(id).await.unwrap().outcome().await.unwrap();
+        let shown = runs.ran(&["show", "--", id]).await;
+        shown.out.lines().last().unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(hint("große/1").await, "answer große/1 refund/check/approve ..");
+    assert_eq!(hint("it's a b#1").await, r"answer 'it'\''s a b#1' refund/check/approve ..");
+    assert_eq!(hint("-x").await, "answer -- -x refund/check/approve ..");
+    let answered = runs.ran(&["answer", "--", "-x", "refund/check/approve", "true"]).await;
+    assert_eq!(answered.code, 0, "{}", answered.err);
+}
