@@ -317,7 +317,8 @@ pub enum EventKind {
         /// has sent it. A wait whose time was up by then does not get it, unless it is opened again.
         #[serde(with = "millis")]
         at: SystemTime,
-        /// Its id, [`Signalling::id`](crate::Signalling::id): another one with this name and id is not counted.
+        /// Its id, [`Signalling::id`](crate::Signalling::id): another one with this name and id is not counted,
+        /// unless this one is [rejected](Self::SignalRejected).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// Who sent it, [`Signalling::by`](crate::Signalling::by).
@@ -359,7 +360,7 @@ pub enum EventKind {
     /// The node has taken the signal that was delivered. The path is that of the wait.
     SignalTaken,
     /// The payload of a delivered signal does not have the type that the node waits for: the signal is dropped, and the
-    /// node waits for the next one. The path is that of the wait.
+    /// node waits for the next one. It does not count: another one with its id may come. The path is that of the wait.
     SignalRejected {
         /// Where in the payload: `lines[2].price`; `.` for the whole.
         #[serde(default = "whole")]

@@ -76,7 +76,8 @@ impl<T> Copy for Signal<T> {}
 pub enum Signalled {
     /// It is recorded now.
     New,
-    /// The run had got a signal with this name and [id](crate::Signalling::id) before, so this one does not count.
+    /// The run had got a signal with this name and [id](crate::Signalling::id) before, and has not rejected it, so this one does not
+    /// count.
     Duplicate,
 }
 

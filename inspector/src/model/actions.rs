@@ -78,7 +78,7 @@ pub struct Signal {
     /// Its payload.
     #[serde(default)]
     pub payload: Value,
-    /// Its id: another signal with this name and id is not counted.
+    /// Its id: another signal with this name and id is not counted, unless this one is rejected.
     #[serde(default)]
     pub id: Option<String>,
     /// Who sends it.

@@ -153,7 +153,8 @@ fn not_recordable(signal: &str, error: &value::Unrecordable) -> SignalError {
 }
 
 impl Signalling<'_> {
-    /// The id of the signal, of 1 to 1,024 bytes: another one of this name with the same id is not counted by the run.
+    /// The id of the signal, of 1 to 1,024 bytes: another one of this name with the same id is not counted by the run, unless the node has
+    /// rejected the first one ([`EventKind::SignalRejected`](crate::EventKind::SignalRejected)), which then does not count.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.change(|sent| sent.id = Some(id.into()));
         self

@@ -238,7 +238,7 @@ impl Desk {
         self.inner().requests.signals.payload(path)
     }
 
-    /// Whether the run has got a signal with this name and id.
+    /// Whether the run has got a signal with this name and id, and has not rejected it.
     pub(crate) fn knows_signal(&self, name: &str, id: &str) -> bool {
         !self.is_empty() && self.inner().requests.signals.knows(name, id)
     }

@@ -41,6 +41,13 @@ pub(crate) struct Signals {
     /// The names and ids of all signals that have come with an id, each with its place in the order in which they came.
     #[serde(with = "pairs")]
     known: BTreeMap<(String, String), u64>,
+    /// Of these, those of signals that were rejected, each with the number of the one that has come in its place.
+    #[serde(with = "pairs")]
+    rejected: BTreeMap<(String, String), Option<u64>>,
+    /// By the numbers of their records: signals with an id that was known when they came. One of them takes the place of the first if
+    /// that is rejected. They are few, since a signal with a known id is only recorded if two senders are at it at once, or if a retry
+    /// has voided that the first was rejected.
+    repeated: BTreeMap<u64, Received>,
     /// By the name of the signal.
     queues: BTreeMap<String, Queue>,
     /// By path.
@@ -122,12 +129,14 @@ impl Signals {
         }
         match kind {
             EventKind::SignalReceived { name, payload, at, id, by, plain } => {
-                let is_counted = id.as_ref().is_none_or(|id| self.learn((name.clone(), id.clone())));
+                let is_counted = id.as_ref().is_none_or(|id| self.is_counted(number, (name.clone(), id.clone())));
+                let (name, payload, id, by) = (name.clone(), payload.clone(), id.clone(), by.clone());
+                let received = Received { name, payload, at: *at, plain: *plain, id, by };
                 if is_counted {
-                    let (name, payload, id, by) = (name.clone(), payload.clone(), id.clone(), by.clone());
-                    let received = Received { name, payload, at: *at, plain: *plain, id, by };
                     self.received.insert(number, received);
                     self.free(number);
+                } else {
+                    self.repeated.insert(number, received);
                 }
             }
             EventKind::SignalsKnown { signals } => {
@@ -160,7 +169,7 @@ impl Signals {
                 if let Some(Wait { has: Has::Delivered(signal) | Has::Taken(signal), since, .. }) = self.waits.get(path)
                 {
                     let (signal, since) = (*signal, *since);
-                    self.received.remove(&signal);
+                    self.reject(signal);
                     self.open(path, since);
                 }
             }
@@ -195,6 +204,34 @@ impl Signals {
         }
     }
 
+    /// A signal is gone, since its payload is not of the type that is waited for. It does not count: another one with its id, which has
+    /// come or is yet to come, takes its place.
+    fn reject(&mut self, signal: u64) {
+        let Some(Received { name, id: Some(id), .. }) = self.received.remove(&signal) else { return };
+        let of = (name, id);
+        // It has come back by a retry, and another one has its place.
+        if self.rejected.get(&of).is_some_and(|in_its_place| in_its_place.is_some_and(|other| other != signal)) {
+            return;
+        }
+        let mut repeated = self.repeated.iter();
+        let other = repeated.find(|(_, other)| other.name == of.0 && other.id.as_ref() == Some(&of.1));
+        let other = other.map(|(number, _)| *number);
+        self.rejected.insert(of, None);
+        if let Some(other) = other {
+            self.replace_by(other);
+        }
+    }
+
+    /// A signal with a known id, if it is one, takes the place of the first with that id.
+    fn replace_by(&mut self, signal: u64) {
+        let Some(received) = self.repeated.remove(&signal) else { return };
+        if let Some(id) = &received.id {
+            self.rejected.insert((received.name.clone(), id.clone()), Some(signal));
+        }
+        self.received.insert(signal, received);
+        self.free(signal);
+    }
+
     fn open(&mut self, path: &str, since: u64) {
         if let Some(wait) = self.waits.get_mut(path) {
             (wait.has, wait.since) = (Has::Nothing, since);
@@ -204,7 +241,12 @@ impl Signals {
 
     fn deliver(&mut self, path: &str, signal: u64) -> Option<String> {
         let is_open = |wait: &Wait| wait.has != Has::Withdrawn;
-        if !self.received.contains_key(&signal) || !self.waits.get(path).is_some_and(is_open) {
+        if !self.waits.get(path).is_some_and(is_open) {
+            return None;
+        }
+        // A retry may have voided that the signal before it was rejected.
+        self.replace_by(signal);
+        if !self.received.contains_key(&signal) {
             return None;
         }
         self.release(path, Has::Delivered(signal));
@@ -325,6 +367,17 @@ impl Signals {
         Some((received.payload.clone(), received.plain))
     }
 
+    /// Whether a signal that comes with this name and id counts: it is a new one, or comes in the place of one that was rejected.
+    fn is_counted(&mut self, number: u64, signal: (String, String)) -> bool {
+        match self.rejected.get_mut(&signal) {
+            Some(in_its_place @ None) => {
+                *in_its_place = Some(number);
+                true
+            }
+            _ => self.learn(signal),
+        }
+    }
+
     /// Whether a signal with this name and id is a new one.
     fn learn(&mut self, signal: (String, String)) -> bool {
         let place = self.known.len() as u64;
@@ -345,7 +398,8 @@ impl Signals {
             _ => None,
         });
         let go_over: BTreeSet<_> = with_id.collect();
-        let mut known: Vec<_> = self.known.iter().filter(|((name, id), _)| !go_over.contains(&(name, id))).collect();
+        let counts = |of: &(String, String)| self.rejected.get(of) != Some(&None) && !go_over.contains(&(&of.0, &of.1));
+        let mut known: Vec<_> = self.known.iter().filter(|(of, _)| counts(of)).collect();
         known.sort_unstable_by_key(|(_, place)| **place);
         let known = &known[known.len().saturating_sub(KNOWN_TO_NEXT)..];
         let signals: Vec<(String, String)> = known.iter().map(|(of, _)| (*of).clone()).collect();
@@ -368,9 +422,13 @@ impl Signals {
         not_taken.map(record).collect()
     }
 
-    /// Whether the run has got a signal with this name and id.
+    /// Whether the run has got a signal with this name and id, and has not rejected it.
     pub(crate) fn knows(&self, name: &str, id: &str) -> bool {
-        !self.known.is_empty() && self.known.contains_key(&(name.to_owned(), id.to_owned()))
+        if self.known.is_empty() {
+            return false;
+        }
+        let of = (name.to_owned(), id.to_owned());
+        self.known.contains_key(&of) && self.rejected.get(&of) != Some(&None)
     }
 
     /// The paths of the open waits for a signal of this name, the one that has been open for the longest time first.

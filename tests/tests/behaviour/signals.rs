@@ -151,6 +151,54 @@ async fn a_payload_of_another_type_that_came_before_the_wait_is_dropped() {
     assert_eq!(rejected, ["taking/takes/wait:message.1", "taking/takes/wait:message.1"]);
 }
 
+/// Waits until so many signals were rejected.
+async fn rejects(run: &Run<impl graphweft::Payload>, count: usize) {
+    let mut events = run.events();
+    for _ in 0..count {
+        while !matches!(events.next().await.expect("the run goes on").kind, EventKind::SignalRejected { .. }) {}
+    }
+}
+
+#[tokio::test]
+async fn a_rejected_signal_does_not_keep_out_a_corrected_one_with_its_id() {
+    let engine = engine();
+    let run = engine.start::<taking>(()).id("run").await.unwrap();
+    assert_eq!(engine.signal_json("run", "message", json!(5)).id("evt_1").await, Ok(Signalled::New));
+    rejects(&run, 1).await;
+    assert_eq!(engine.signal_json("run", "message", json!("a")).id("evt_1").await, Ok(Signalled::New));
+    assert_eq!(engine.signal_json("run", "message", json!("a")).id("evt_1").await, Ok(Signalled::Duplicate));
+    send(&engine, &["end"]).await;
+    assert_eq!(run.result().await.unwrap(), ["a"]);
+    assert_eq!(engine.signal_json("run", "message", json!("a")).id("evt_1").await, Ok(Signalled::Duplicate));
+}
+
+#[test]
+fn a_signal_to_a_run_that_is_not_in_memory_may_be_corrected_as_well() {
+    let remains = Remains::default();
+    life(async {
+        let engine = remains.engine(&Death::default()).build().unwrap();
+        let run = engine.start::<taking>(()).id("run").await.unwrap();
+        awaited(run.outcome().await.unwrap());
+    });
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<taking>().build().unwrap();
+        // Its type is known to the node, which does not run yet, and may be another one than before.
+        assert_eq!(engine.signal_json("run", "message", json!(5)).id("evt_1").await, Ok(Signalled::New));
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(20), rejects(&run, 1)).await.unwrap();
+        assert_eq!(engine.signal_json("run", "message", json!("a")).id("evt_1").await, Ok(Signalled::New));
+    });
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<taking>().build().unwrap();
+        assert_eq!(engine.signal_json("run", "message", json!("a")).id("evt_1").await, Ok(Signalled::Duplicate));
+        engine.recover().await.unwrap();
+        send(&engine, &["end"]).await;
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await.unwrap();
+        assert_eq!(result.unwrap(), json!(["a"]));
+    });
+}
+
 #[tokio::test]
 async fn a_run_without_an_engine_cannot_wait() {
     let failure = failure(taking(()).await);

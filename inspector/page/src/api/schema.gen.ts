@@ -1126,7 +1126,7 @@ export interface components {
         Signal: {
             /** @description Who sends it. */
             by?: string | null;
-            /** @description Its id: another signal with this name and id is not counted. */
+            /** @description Its id: another signal with this name and id is not counted, unless this one is rejected. */
             id?: string | null;
             /** @description Its payload. */
             payload?: unknown;

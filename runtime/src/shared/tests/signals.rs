@@ -216,6 +216,45 @@ fn a_rejected_signal_is_gone_and_its_wait_is_first_in_line() {
     assert_eq!(next(&signals), [(WAIT.to_owned(), 5)]);
 }
 
+fn rejected() -> EventKind {
+    EventKind::SignalRejected { field: ".".to_owned(), message: "no".to_owned() }
+}
+
+#[test]
+fn a_rejected_signal_does_not_keep_out_another_one_with_its_id() {
+    let of = |id: &str| ("w", received(Some(id)));
+    let first = [of("1"), (WAIT, awaited()), (WAIT, delivered(0)), (WAIT, rejected())];
+    assert!(folded(&first[..3]).knows("m", "1") && !folded(&first).knows("m", "1"));
+    let corrected = folded(&[&first[..], &[of("1")]].concat());
+    assert_eq!(next(&corrected), [(WAIT.to_owned(), 4)]);
+    assert!(corrected.knows("m", "1"), "it counts once");
+    let again =
+        folded(&[&first[..], &[of("1"), of("1"), (WAIT, delivered(4)), (WAIT, EventKind::SignalTaken)]].concat());
+    assert!(next(&again).is_empty() && again.knows("m", "1"));
+    let rejected_twice = [&first[..], &[of("1"), (WAIT, delivered(4)), (WAIT, rejected()), of("1")]].concat();
+    assert_eq!(next(&folded(&rejected_twice)), [(WAIT.to_owned(), 7)]);
+
+    // The other has come before the first was rejected.
+    let early = folded(&[of("1"), of("1"), (WAIT, awaited()), (WAIT, delivered(0)), (WAIT, rejected())]);
+    assert_eq!(next(&early), [(WAIT.to_owned(), 1)]);
+}
+
+#[test]
+fn a_signal_in_the_place_of_a_rejected_one_is_not_lost_if_a_retry_voids_the_rejection() {
+    let of = |id: &str| ("w", received(Some(id)));
+    // Of the node that has rejected the first one, nothing counts any more.
+    let voided = [of("1"), of("1"), (OTHER, awaited())];
+    assert_eq!(next(&folded(&voided)), [(OTHER.to_owned(), 0)]);
+    let again = [&voided[..], &[(OTHER, delivered(0)), (OTHER, rejected())]].concat();
+    assert_eq!(next(&folded(&again)), [(OTHER.to_owned(), 1)]);
+    // Another node has the second one, and keeps it when the first is rejected again.
+    let kept = [&voided[..], &[(OTHER, delivered(1)), (OTHER, EventKind::SignalTaken), ("w/b", completed())]].concat();
+    let retried = [&kept[..], &[(WAIT, awaited())]].concat();
+    assert_eq!(next(&folded(&retried)), [(WAIT.to_owned(), 0)]);
+    let signals = folded(&[&retried[..], &[(WAIT, delivered(0)), (WAIT, rejected())]].concat());
+    assert!(next(&signals).is_empty() && signals.knows("m", "1"));
+}
+
 #[test]
 fn a_delivery_that_comes_too_late_has_no_effect() {
     let signals = folded(&[
