@@ -248,6 +248,7 @@ impl EngineBuilder {
     }
 
     /// Delays before retries are those of their policies, so that a test does the same each time.
+    #[cfg(feature = "test-util")]
     pub(crate) fn without_jitter(mut self) -> Self {
         self.env.has_jitter = false;
         self

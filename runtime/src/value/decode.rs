@@ -16,8 +16,21 @@ use crate::field::Unreadable;
 
 /// Reads a value, with marks interpreted or not.
 pub(super) fn read<T: DeserializeOwned>(json: &Json, exact: bool) -> Result<T, Unreadable> {
+    decode(json, exact, |decoder| T::deserialize(decoder))
+}
+
+/// Reads a recorded value as plain JSON, for a reader that does not have its type.
+pub(super) fn read_untyped(json: &Json) -> Result<Json, Unreadable> {
+    decode(json, true, |decoder| decoder.untyped())
+}
+
+fn decode<T>(
+    json: &Json,
+    exact: bool,
+    read: impl for<'j> FnOnce(Decoder<'j>) -> Result<T, Error>,
+) -> Result<T, Unreadable> {
     let at = Cell::new(json);
-    T::deserialize(Decoder { json, at: &at, wraps: 0, exact })
+    read(Decoder { json, at: &at, wraps: 0, exact })
         .map_err(|error| Unreadable { field: place(at.get(), json, exact), message: error.to_string() })
 }
 
@@ -83,7 +96,7 @@ impl<'j> Decoder<'j> {
     }
 
     /// The record as plain JSON, for a reader that does not have its type.
-    pub(super) fn untyped(self) -> Result<Json, Error> {
+    fn untyped(self) -> Result<Json, Error> {
         let untyped = match self.what()? {
             What::Some(inner) => self.wrapped(inner)?.untyped()?,
             What::Float(_) => Json::Null,

@@ -53,8 +53,8 @@ pub(crate) fn decode<T: DeserializeOwned>(json: &Json) -> Result<T, Unreadable> 
 /// A record as plain JSON, for a reader that does not have its type. A value that plain JSON cannot express becomes the closest one
 /// that it can: an integer beyond 64 bits the text of its digits, NaN and infinities `null`, and a map whose keys are no texts the
 /// list of its entries.
-pub(crate) fn decode_untyped(json: &Json) -> Result<Json, serde_json::Error> {
-    decode::Decoder::new(json, true).untyped()
+pub(crate) fn decode_untyped(json: &Json) -> Result<Json, Unreadable> {
+    decode::read_untyped(json)
 }
 
 /// A value from plain JSON, as it comes from outside.
