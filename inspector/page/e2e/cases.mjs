@@ -150,6 +150,64 @@ export const cases = {
     await close();
   },
 
+  async 'integers beyond 2^53 are sent as they are entered, and shown as they are'({ browser, server }) {
+    const { page, problems, close } = await openPage(browser, server.url);
+    for (const [id, largest, second] of [['large-form', '18446744073709551615', '9007199254740993'], ['large-json', '18446744073709551614', '9007199254740995']]) {
+      const asJson = id === 'large-json';
+      await page.goto(`${server.url}#/workflows/transfer?start=1`);
+      if (asJson) {
+        await page.click('button:has-text("As JSON")');
+        await page.fill('.fields textarea', second);
+      } else {
+        await page.fill('#value', second);
+      }
+      await page.fill('#start-id', id);
+      await page.click('.form-foot .primary');
+      await status(page, 'waiting');
+      await page.click('.row:has-text("ask_account")');
+      await page.click('text=Answer in the inbox');
+      await page.waitForSelector(`.kv dd:has-text("${second}")`);
+      if (asJson) {
+        await page.click('button:has-text("As JSON")');
+        await page.fill('.fields textarea', `{"number": ${largest}, "others": [${second}, 7]}`);
+        // The form has the same numbers.
+        await page.click('button:has-text("As a form")');
+        assert.equal(await page.inputValue('#value_number'), largest);
+        assert.equal(await page.inputValue('#value_others_0'), second);
+        await page.click('button:has-text("As JSON")');
+        assert.ok((await page.inputValue('.fields textarea')).includes(largest));
+      } else {
+        await page.fill('#value_number', '1e19');
+        await page.click('.form-foot .primary');
+        await page.waitForSelector('.field:has(#value_number) .bad:has-text("1e19")');
+        await page.fill('#value_number', '');
+        await page.locator('#value_number').pressSequentially(largest);
+        for (const [index, number] of [second, '7'].entries()) {
+          await page.click('.entries > button:has-text("Add")');
+          await page.fill(`#value_others_${index}`, number);
+        }
+        assert.equal(await page.inputValue('#value_number'), largest);
+      }
+      await page.click('.form-foot .primary');
+      await page.waitForSelector('[role=status]:has-text("The answer is recorded")');
+      await page.goto(`${server.url}#/runs/${id}?sel=transfer/ask_account`);
+      await page.click('.detail button:has-text("Send a signal")');
+      if (asJson) {
+        await page.click('dialog button:has-text("As JSON")');
+        await page.fill('dialog textarea', largest);
+      } else {
+        await page.fill('dialog #value', largest);
+      }
+      await page.click('dialog .primary');
+      await status(page, 'completed');
+      const values = await (await fetch(`${server.url}api/runs/${id}/values?path=transfer`)).text();
+      assert.ok(values.includes(`[${second},${largest},${second},7,${largest}]`), values);
+      await page.waitForSelector(`.detail .json:has-text("${second}"):has-text("${largest}")`);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
   async 'a workflow that a node has called opens in the place of the node'({ browser, server }) {
     await startRun(server.url, 'settlement', 'called-1', 7);
     const { page, problems, close } = await openPage(browser, server.url);

@@ -1,3 +1,4 @@
+import { parseResponse, toJson } from './json';
 import type { Problem } from './types';
 
 /** The server refused a request, or was not reached (`status` 0). */
@@ -70,7 +71,7 @@ async function readToken(): Promise<string | null> {
 async function postOnce<T>(path: readonly string[], body: unknown, withToken: string | null): Promise<T> {
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (withToken) headers['x-graphweft-token'] = withToken;
-  return read<T>(await send(address(path), { method: 'POST', headers, body: JSON.stringify(body) }));
+  return read<T>(await send(address(path), { method: 'POST', headers, body: toJson(body) }));
 }
 
 async function send(url: string, init: RequestInit): Promise<Response> {
@@ -85,7 +86,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
 async function read<T>(response: Response): Promise<T> {
   if (!response.ok) throw await problem(response);
   const text = await response.text();
-  return (text ? JSON.parse(text) : null) as T;
+  return (text ? parseResponse(text) : null) as T;
 }
 
 async function problem(response: Response): Promise<ApiError> {

@@ -1,4 +1,5 @@
 import { setConnection } from './connection';
+import { parseResponse } from './json';
 
 export interface StreamOptions<T> {
   /** The address, with the cursor of the last message. */
@@ -49,7 +50,7 @@ export function openStream<T>({ address, onMessages, onEnd }: StreamOptions<T>):
     };
     current.onmessage = (message: MessageEvent<string>) => {
       if (message.lastEventId) cursor = message.lastEventId;
-      waiting.push(JSON.parse(message.data) as T);
+      waiting.push(parseResponse(message.data) as T);
       // The first ones are shown at once.
       frame ??= setTimeout(deliver, isFirst ? 0 : FRAME);
       isFirst = false;

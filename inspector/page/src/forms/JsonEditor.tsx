@@ -1,5 +1,6 @@
 import { useId, useState } from 'react';
 import type { ApiError } from '../api/client';
+import { parseTyped, toJson } from '../api/json';
 import type { ValueState } from './value';
 
 interface Props {
@@ -10,7 +11,7 @@ interface Props {
 
 export function JsonEditor({ value, refused, onChange }: Props) {
   const id = useId();
-  const [text, setText] = useState(() => (value === undefined ? '' : JSON.stringify(value, null, 2)));
+  const [text, setText] = useState(() => toJson(value, 2) ?? '');
   const [invalid, setInvalid] = useState<string | null>(null);
   const write = (next: string) => {
     setText(next);
@@ -43,7 +44,7 @@ export function JsonEditor({ value, refused, onChange }: Props) {
 function parse(text: string): ValueState {
   if (!text.trim()) return { value: undefined, invalid: null };
   try {
-    return { value: JSON.parse(text) as unknown, invalid: null };
+    return { value: parseTyped(text), invalid: null };
   } catch (error) {
     return { value: undefined, invalid: `not JSON: ${error instanceof Error ? error.message : String(error)}` };
   }

@@ -1,9 +1,11 @@
 import Form from '@rjsf/core';
 import { useMemo } from 'react';
 import type { ApiError } from '../api/client';
+import { withNumbers } from '../api/json';
 import { errorAt, fieldOf, partsOf } from './fieldPath';
 import type { ValueState } from './value';
 import { JsonEditor } from './JsonEditor';
+import { NumberField } from './NumberField';
 import { forForm, hasForm, isNothing } from './schema';
 import { templates } from './templates';
 import validator from './validator';
@@ -18,12 +20,22 @@ interface Props {
   onChange: (state: ValueState) => void;
 }
 
+// The form library compares values by `JSON.stringify`, which throws for a `bigint` without this. What is sent is written by `toJson`.
+Object.defineProperty(BigInt.prototype, 'toJSON', {
+  configurable: true,
+  value(this: bigint) {
+    return `${this}n`;
+  },
+});
+
+const FIELDS = { NumberField };
 const UI = { 'ui:submitButtonOptions': { norender: true } };
 const DEFAULTS = { emptyObjectFields: 'skipEmptyDefaults', arrayMinItems: { populate: 'requiredOnly' } } as const;
 
 /** Asks for a value by its schema, as a form or as JSON. It is inside of a form of the page. */
 export default function ValueForm({ schema, value, refused, asJson, onChange }: Props) {
   const shown = useMemo(() => (hasForm(schema) ? forForm(schema) : null), [schema]);
+  const formData = useMemo(() => withNumbers(value), [value]);
   const errors = useMemo(() => errorsOf(refused), [refused]);
   if (isNothing(schema)) return <p className="dim">Nothing is asked for.</p>;
   if (asJson || !shown) return <JsonEditor value={value} refused={refused} onChange={onChange} />;
@@ -33,7 +45,7 @@ export default function ValueForm({ schema, value, refused, asJson, onChange }: 
       idPrefix={ROOT_ID}
       schema={shown}
       uiSchema={UI}
-      formData={value}
+      formData={formData}
       validator={validator}
       noValidate
       noHtml5Validate
@@ -41,9 +53,10 @@ export default function ValueForm({ schema, value, refused, asJson, onChange }: 
       extraErrors={errors}
       extraErrorsBlockSubmit={false}
       templates={templates}
+      fields={FIELDS}
       widgets={widgets}
       experimental_defaultFormStateBehavior={DEFAULTS}
-      onChange={({ formData }) => onChange({ value: formData as unknown, invalid: null })}
+      onChange={(form) => onChange({ value: form.formData as unknown, invalid: null })}
     />
   );
 }

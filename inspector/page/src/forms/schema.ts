@@ -1,4 +1,5 @@
 import type { RJSFSchema } from '@rjsf/utils';
+import { toJson } from '../api/json';
 
 /** A JSON Schema as it comes from the server: an object, or `true` for anything. */
 export type Schema = RJSFSchema;
@@ -96,8 +97,8 @@ export function typeName(schema: unknown, depth = 0): string {
   if (!isObject(schema) || depth > 4) return 'any';
   if (typeof schema.$ref === 'string') return schema.$ref.split('/').pop() ?? 'any';
   if (isObject(schema.items)) return `[${typeName(schema.items, depth + 1)}]`;
-  if (Array.isArray(schema.enum)) return schema.enum.map((word) => JSON.stringify(word)).join(' | ');
-  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (Array.isArray(schema.enum)) return schema.enum.map((word) => toJson(word)).join(' | ');
+  if (schema.const !== undefined) return toJson(schema.const) ?? 'any';
   const variants = schema.oneOf ?? schema.anyOf;
   if (Array.isArray(variants)) return variants.map((variant) => typeName(variant, depth + 1)).join(' or ');
   if (schema.type === 'object' && isObject(schema.additionalProperties)) return `map of ${typeName(schema.additionalProperties, depth + 1)}`;

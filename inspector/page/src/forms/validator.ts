@@ -1,5 +1,6 @@
 import { Validator, type Schema as CheckedSchema } from '@cfworker/json-schema';
 import type { ValidatorType } from '@rjsf/utils';
+import { rounded } from '../api/json';
 
 /**
  * Tells the form which variant a value has. What is sent is checked by the server, which alone knows the types. The usual
@@ -8,8 +9,9 @@ import type { ValidatorType } from '@rjsf/utils';
 const validator: ValidatorType = {
   isValid(schema, data, root) {
     try {
-      const whole = { ...(root as object), ...(schema as object) } as CheckedSchema;
-      return new Validator(withLocalIds(whole), '2020-12', true).validate(data).valid;
+      // It knows numbers only.
+      const whole = rounded({ ...(root as object), ...(schema as object) }) as CheckedSchema;
+      return new Validator(withLocalIds(whole), '2020-12', true).validate(rounded(data)).valid;
     } catch {
       return false;
     }

@@ -1,4 +1,5 @@
 import type { RegistryWidgetsType, WidgetProps } from '@rjsf/utils';
+import { toJson } from '../api/json';
 
 /** The id of the value itself; a field of it has its name behind: `value_question`. */
 export const ROOT_ID = 'value';
@@ -6,7 +7,7 @@ export const ROOT_ID = 'value';
 /** So many choices are shown at once. */
 const MOST_RADIOS = 4;
 
-const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+const same = (a: unknown, b: unknown) => toJson(a) === toJson(b);
 
 function SelectWidget(props: WidgetProps) {
   if (props.multiple) return <CheckboxesWidget {...props} />;

@@ -1,3 +1,4 @@
+import { toJson } from '../api/json';
 import type { GraphNode, Graphs, NodeValues, Run } from '../api/types';
 import { StateIcon, Sign } from '../ui/Icon';
 import { WORDS } from '../ui/look';
@@ -245,7 +246,7 @@ function Writes({ writes }: { writes: readonly unknown[] }) {
               <tr key={at}>
                 <td>{typeof key === 'string' ? key : ''}</td>
                 <td>{typeof op === 'string' ? op : ''}</td>
-                <td>{JSON.stringify(key === undefined ? write : value)}</td>
+                <td>{toJson(key === undefined ? write : value)}</td>
               </tr>
             );
           })}

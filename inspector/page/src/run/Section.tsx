@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { toJson } from '../api/json';
 import { CopyButton } from '../ui/CopyButton';
 import { Json } from '../ui/Json';
 
@@ -16,7 +17,7 @@ export function Section({ title, right, children }: { title: string; right?: Rea
 
 export function JsonSection({ title, value }: { title: string; value: unknown }) {
   return (
-    <Section title={title} right={<CopyButton text={() => JSON.stringify(value, null, 2)} />}>
+    <Section title={title} right={<CopyButton text={() => toJson(value, 2) ?? ''} />}>
       <Json value={value} />
     </Section>
   );

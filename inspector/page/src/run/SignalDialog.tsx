@@ -1,5 +1,6 @@
 import { useId, useState } from 'react';
 import { ApiError, post } from '../api/client';
+import { toJson } from '../api/json';
 import type { AwaitedSignal, Signal, Signalled } from '../api/types';
 import { useResource } from '../api/useResource';
 import { firstValue, type ValueState } from '../forms/value';
@@ -16,7 +17,7 @@ export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogO
   const awaited = useResource<AwaitedSignal[]>(['runs', run.id, 'signals']);
   const schema = awaited.data?.find((one) => one.name === name.trim())?.schema ?? true;
   // What was written for another type is dropped.
-  const type = JSON.stringify(schema);
+  const type = toJson(schema) ?? '';
   const [written, setWritten] = useState<{ type: string; state: ValueState } | null>(null);
   const payload = written?.type === type ? written.state : firstValue(schema);
   const [id, setId] = useState('');

@@ -34,7 +34,7 @@ export function useItemLabels(run: string, rows: readonly Row[]): ReadonlyMap<st
 }
 
 function labelOfItem(value: unknown): string {
-  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return '';
   return Object.values(value).find((entry): entry is string => typeof entry === 'string') ?? '';
 }

@@ -1,4 +1,5 @@
 import { useState, type ReactNode } from 'react';
+import { toJson } from '../api/json';
 
 const MOST_ENTRIES = 3;
 const SHOWN_ENTRIES = 2;
@@ -46,7 +47,7 @@ function Value({ value, depth, name }: Props) {
       </>
     );
   }
-  return <>{pad}{key}<Text text={JSON.stringify(value) ?? 'null'} /></>;
+  return <>{pad}{key}<Text text={toJson(value) ?? 'null'} /></>;
 }
 
 function Entries({ entries, depth, cut }: { entries: [string | null, unknown][]; depth: number; cut: boolean }) {

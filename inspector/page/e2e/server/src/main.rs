@@ -333,6 +333,25 @@ async fn settle(due: u32, ctx: &Context) -> u32 {
 }
 workflow! { settlement(u32) -> u32 { START => settle; } }
 
+const CONFIRMED: Signal<u64> = Signal::new("confirmed");
+
+/// Where money is sent.
+#[value]
+struct Account {
+    number: u64,
+    #[serde(default)]
+    others: Vec<u64>,
+}
+
+/// Asks for numbers that a JavaScript number does not hold.
+#[node]
+async fn ask_account(customer: u64, ctx: &Context) -> Vec<u64> {
+    let account = ctx.ask::<Account>("account", "Which account?").payload(&json!({ "customer": customer })).await;
+    let confirmed = ctx.wait(CONFIRMED).await;
+    [customer, account.number].into_iter().chain(account.others).chain([confirmed]).collect()
+}
+workflow! { transfer(u64) -> Vec<u64> { START => ask_account; } }
+
 /// Records 1,000 messages a second.
 #[node]
 async fn talk(seconds: u32, ctx: &Context) -> u32 {
@@ -418,7 +437,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let store = SqliteStore::open(&path).await?;
     let builder = Engine::builder().store(store).register::<briefing>().register::<verify>();
-    let builder = builder.register::<settlement>().register::<busy>();
+    let builder = builder.register::<settlement>().register::<transfer>().register::<busy>();
     let builder = builder.resource(Models::new(model())).register::<desk>();
     let engine = builder.register::<invoice>().register::<name_release>().register::<wide>().pool("styles").build()?;
     engine.recover().await?;
