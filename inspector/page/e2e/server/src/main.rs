@@ -346,7 +346,7 @@ struct Account {
 /// Asks for numbers that a JavaScript number does not hold.
 #[node]
 async fn ask_account(customer: u64, ctx: &Context) -> Vec<u64> {
-    let account = ctx.ask::<Account>("account", "Which account?").payload(&json!({ "customer": customer })).await;
+    let account = ctx.ask::<Account>("account", "Which account?").payload(json!({ "customer": customer })).await;
     let confirmed = ctx.wait(CONFIRMED).await;
     [customer, account.number].into_iter().chain(account.others).chain([confirmed]).collect()
 }
