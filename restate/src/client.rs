@@ -326,7 +326,7 @@ impl<W: Workflow> RunHandle<W> {
     }
 
     /// Sends a signal to the run, which keeps it until a node waits for it, and returns when it is recorded. `id`: another signal of this name with the same id is not
-    /// counted, so that it may be sent again.
+    /// counted, so that it may be sent again; one that the node has rejected does not count.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] if the run has not begun, and [`ClientError::Refused`] if it has ended, or plain JSON does not express the
