@@ -38,12 +38,9 @@ impl Engine {
         registered.into_iter().find_map(|registered| used_by(registered).into_iter().find(|used| is_it(&used)))
     }
 
-    /// The workflows of this name that nodes of a workflow call, as far as this program is known to have them.
+    /// The workflows of this name that nodes of a workflow say they call: there may be several.
     pub(super) fn called_as(&self, name: &str, caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
-        let called = self.0.env.called.lock().unwrap_or_else(PoisonError::into_inner);
-        let called: Vec<AnyGraph> = called.values().cloned().collect();
         let known = used_by(caller).into_iter().chain(self.0.called.iter().copied().cloned());
-        let known = known.chain(called.into_iter().filter_map(definition));
         known.filter(|known| known.name == name).collect()
     }
 }

@@ -28,16 +28,26 @@ impl Engine {
             // In the names of now, if it is a child of a child.
             let path = history[at].record.path.clone();
             let Some(body) = self.0.store.graph(graph).await.map_err(Halt::Store)? else { continue };
-            let Ok(past) = Past::read(&body) else { continue };
-            let workflow = past.name().to_owned();
+            let Ok(workflow) = Past::read(&body).map(|past| past.name().to_owned()) else { continue };
             let known = self.called_as(&workflow, caller);
             if known.iter().any(|known| compile::fingerprint(known).hash == graph) {
                 continue;
             }
-            let Some(known) = known.first() else { continue };
-            let names = adapt(past, known, &path, &mut history[at + 1..]);
-            let names = names.map_err(|changes| Halt::GraphChanged { workflow, changes })?;
-            former.extend(Some(names).filter(|names| names.from.renames()));
+            let mut refused = None;
+            for known in known {
+                let Ok(past) = Past::read(&body) else { continue };
+                match adapt(past, &known, &path, &mut history[at + 1..]) {
+                    Ok(names) => {
+                        former.extend(Some(names).filter(|names| names.from.renames()));
+                        refused = None;
+                        break;
+                    }
+                    Err(changes) => refused = refused.or(Some(changes)),
+                }
+            }
+            if let Some(changes) = refused {
+                return Err(Halt::GraphChanged { workflow, changes });
+            }
         }
         Ok(former)
     }
