@@ -38,10 +38,9 @@ impl Engine {
         registered.into_iter().find_map(|registered| used_by(registered).into_iter().find(|used| is_it(&used)))
     }
 
-    /// The workflows of this name that nodes of a workflow say they call: there may be several.
-    pub(super) fn called_as(&self, name: &str, caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
-        let known = used_by(caller).into_iter().chain(self.0.called.iter().copied().cloned());
-        known.filter(|known| known.name == name).collect()
+    /// The workflows that the nodes of a workflow say they call. Several may have one name.
+    pub(super) fn called_by(&self, caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
+        used_by(caller).into_iter().chain(self.0.called.iter().copied().cloned()).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Children that are workflows, and were recorded under another graph than those have now.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::changed::{each_path, see};
@@ -23,30 +24,36 @@ impl Engine {
         caller: &Arc<Definition>,
         history: &mut [Stored],
     ) -> Result<Vec<FormerNamesOfCalled>, Halt> {
+        let under_way = under_way(history);
+        if under_way.is_empty() {
+            return Ok(Vec::new());
+        }
+        let called = self.called_by(caller);
+        let current: HashSet<u64> = called.iter().map(|called| compile::fingerprint(called).hash).collect();
         let mut former = Vec::new();
-        for (at, graph) in under_way(history) {
-            // In the names of now, if it is a child of a child.
-            let path = history[at].record.path.clone();
+        for (at, graph) in under_way.into_iter().filter(|(_, graph)| !current.contains(graph)) {
             let Some(body) = self.0.store.graph(graph).await.map_err(Halt::Store)? else { continue };
-            let Ok(workflow) = Past::read(&body).map(|past| past.name().to_owned()) else { continue };
-            let known = self.called_as(&workflow, caller);
-            if known.iter().any(|known| compile::fingerprint(known).hash == graph) {
-                continue;
-            }
             let mut refused = None;
-            for known in known {
-                let Ok(past) = Past::read(&body) else { continue };
-                match adapt(past, &known, &path, &mut history[at + 1..]) {
+            for now in &called {
+                let Ok(past) = Past::read(&body) else { break };
+                if past.name() != now.name {
+                    continue;
+                }
+                // In the names of now, if it is a child of a child.
+                let path = history[at].record.path.clone();
+                match adapt(past, now, &path, &mut history[at + 1..]) {
                     Ok(names) => {
                         former.extend(Some(names).filter(|names| names.from.renames()));
                         refused = None;
                         break;
                     }
-                    Err(changes) => refused = refused.or(Some(changes)),
+                    Err(changes) => {
+                        refused.get_or_insert(Halt::GraphChanged { workflow: now.name.clone(), changes });
+                    }
                 }
             }
-            if let Some(changes) = refused {
-                return Err(Halt::GraphChanged { workflow, changes });
+            if let Some(refused) = refused {
+                return Err(refused);
             }
         }
         Ok(former)
