@@ -127,3 +127,43 @@ async fn a_run_that_cannot_be_started_says_why_and_where() {
     let text = crate::message_of(Lab::of::<needy>().run(1)).await;
     has_line(&text, &["tests/lab/runs.rs:", "`needy`: the run cannot be started", "String", ".resource("]);
 }
+
+#[node(pool = "gpu")]
+async fn render(n: u32) -> u32 {
+    n * 2
+}
+
+workflow! { rendered(u32) -> u32 { START => render; } }
+
+#[tokio::test(start_paused = true)]
+async fn nodes_of_a_pool_are_executed_in_the_lab() {
+    let lab = Lab::of::<rendered>().repeatable::<render>();
+    assert_eq!(lab.run(4).await.output(), &8);
+    lab.crash_at_every_commit(4).await;
+}
+
+#[node(retry(max_attempts = 3))]
+async fn paris(n: u32) -> u32 {
+    n
+}
+
+#[node(retry(max_attempts = 3))]
+async fn london(n: u32) -> u32 {
+    n
+}
+
+#[node(collect)]
+async fn first(n: u32) -> Option<u32> {
+    Some(n)
+}
+
+workflow! { race(u32) -> u32 { START => (paris, london); paris | london => first => END; } }
+
+/// Both are retried after the same delay, to which a policy adds up to as much again by chance elsewhere.
+#[tokio::test(start_paused = true)]
+async fn retries_have_no_jitter() {
+    for _ in 0..20 {
+        let lab = Lab::of::<race>().mock::<paris>(fails(1).then(1)).mock::<london>(fails(1).then(2));
+        assert_eq!(lab.run(0).await.output(), &1);
+    }
+}

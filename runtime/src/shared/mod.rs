@@ -101,8 +101,9 @@ pub(crate) struct Env {
     pub(crate) scope_trims: Arc<Mutex<BTreeSet<String>>>,
     /// Has attempts at nodes of pools executed elsewhere.
     pub(crate) executor: Option<Arc<dyn Executor>>,
-    /// Whether delays before retries have jitter.
-    pub(crate) has_jitter: bool,
+    /// Whether it is that of a lab: delays before retries have no jitter, so that a test does the same each time, and nodes of any pool
+    /// are executed here.
+    pub(crate) is_lab: bool,
     /// The pools whose attempts are executed here all the same.
     pub(crate) own_pools: BTreeSet<String>,
     /// The workflows that recorded runs have called here, by the hashes of their graphs: only the nodes that call them have
@@ -131,7 +132,7 @@ impl Default for Env {
             scope_updates: 4096,
             scope_trims: Arc::default(),
             executor: None,
-            has_jitter: true,
+            is_lab: false,
             own_pools: BTreeSet::new(),
             called: Mutex::default(),
         }
@@ -173,7 +174,7 @@ impl Env {
             scope_trims: Arc::default(),
             called: Mutex::default(),
             executor: self.executor.clone(),
-            has_jitter: self.has_jitter,
+            is_lab: self.is_lab,
             own_pools: self.own_pools.clone(),
         }
     }
@@ -467,7 +468,7 @@ impl Shared {
     /// The present time, and another random number each time.
     pub(crate) fn chance(&self) -> Chance {
         // Each of these hashes by keys of its own.
-        let bits = if self.env.has_jitter { RandomState::new().hash_one(()) >> 11 } else { 0 };
+        let bits = if self.env.is_lab { 0 } else { RandomState::new().hash_one(()) >> 11 };
         Chance { now: self.env.clock.now(), random: bits as f64 / (1u64 << 53) as f64 }
     }
 

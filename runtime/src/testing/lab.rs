@@ -276,7 +276,7 @@ impl<W: Workflow> Lab<W> {
     }
 
     fn equip(&self, builder: EngineBuilder, world: &Arc<World>) -> EngineBuilder {
-        let builder = builder.without_jitter();
+        let builder = builder.of_lab();
         let builder = self.resources.iter().fold(builder, |builder, resource| (resource.give)(builder, world));
         self.mocks.iter().fold(builder, |builder, mock| (mock.install)(builder, world))
     }
