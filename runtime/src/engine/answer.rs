@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::answer_queue::{Answer, Asked, READ_WITHIN, Settled, Unchecked};
+use super::changed_calls::current_path;
 use super::inner::Engine;
 use super::live::Undriven;
 use super::runs::Live;
@@ -60,9 +61,7 @@ impl Engine {
                         until_asked(&live, &question).await?;
                         continue;
                     }
-                    Ok(Some(Err(AnswerError::UnknownQuestion { .. })))
-                        if self.renames(&mut answer, &live.journal.workflow) =>
-                    {
+                    Ok(Some(Err(AnswerError::UnknownQuestion { .. }))) if self.renames(&mut answer, run).await? => {
                         continue;
                     }
                     Ok(Some(answered)) => return answered,
@@ -81,10 +80,7 @@ impl Engine {
             let look = |answers, asked| self.not_held().look_after_answers(run.to_owned(), answers, asked);
             match self.0.answers.of(run).settle(Arc::clone(&answer), look).await {
                 Settled::Answered(Err(AnswerError::UnknownQuestion { .. }))
-                    if {
-                        let header = self.header_of(run).await?;
-                        self.renames(&mut answer, &header.workflow)
-                    } => {}
+                    if self.renames(&mut answer, run).await? => {}
                 Settled::Answered(answered) => return answered,
                 Settled::IsLive => {}
                 Settled::Misfit(_) if !std::mem::replace(&mut is_woken, true) && self.has_asked_again(run).await? => {}
@@ -94,14 +90,16 @@ impl Engine {
     }
 
     /// Gives an answer the present id of its question, if that has a former name of a node. Returns whether it had.
-    fn renames(&self, answer: &mut Arc<Answer>, workflow: &str) -> bool {
-        let Some(versions) = self.0.workflows.get(workflow) else { return false };
-        let now = compile::fingerprint(&versions.newest.definition).current_path(&answer.question).into_owned();
+    async fn renames(&self, answer: &mut Arc<Answer>, run: &str) -> Result<bool, AnswerError> {
+        let header = self.header_of(run).await?;
+        let Some(versions) = self.0.workflows.get(&header.workflow) else { return Ok(false) };
+        let now = compile::fingerprint(&versions.newest.definition);
+        let now = current_path(&self.renamed_calls(&header).await?, &now.current_path(&answer.question));
         let is_other = now != answer.question;
         if is_other {
             *answer = Answer::new(&now, answer.given.clone());
         }
-        is_other
+        Ok(is_other)
     }
 
     /// Resumes a waiting run that no living engine has: under this version of the program its node may ask for another
@@ -191,12 +189,14 @@ impl Engine {
         }
         let header = self.header_of(run).await?;
         let news = self.read_questions(header.key, asked, Some(from)).await?;
+        let called = self.renamed_calls(&header).await?;
         for (answer, mut unchecked) in unchecked() {
             let from = unchecked.next;
             // It may have been recorded under a former name of its node.
-            let id = asked.current_path(&unchecked.id).into_owned();
+            let renamed = |path: &str| current_path(&called, &asked.current_path(path));
+            let id = renamed(&unchecked.id);
             for Stored { seq, record, .. } in news.iter().filter(|stored| stored.seq >= from) {
-                let path = asked.current_path(&record.path);
+                let path = renamed(&record.path);
                 let is_own = matches!(record.kind, EventKind::Answered { .. }) && path == id;
                 if let Some(verdict) = verdict(run, &id, &path, &record.kind).filter(|_| unchecked.is_seen) {
                     answer.settle(Settled::Answered(verdict));

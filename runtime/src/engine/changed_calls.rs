@@ -10,7 +10,7 @@ use crate::compile;
 use crate::event::{AfterFailure, EventKind};
 use crate::fingerprint::{FormerNamesOfCalled, Past};
 use crate::halt::Halt;
-use crate::store::Stored;
+use crate::store::{RunHeader, StoreError, Stored};
 use crate::table::Definition;
 
 impl Engine {
@@ -58,6 +58,47 @@ impl Engine {
         }
         Ok(former)
     }
+}
+
+/// A child that is a workflow of which nodes were renamed.
+pub(super) struct RenamedCall {
+    path: String,
+    now: Arc<Definition>,
+}
+
+impl Engine {
+    /// The children of a run in whose workflows, as its nodes name them now, nodes were renamed. Reads the records only if there are such
+    /// workflows.
+    pub(super) async fn renamed_calls(&self, header: &RunHeader) -> Result<Vec<RenamedCall>, StoreError> {
+        let Some(versions) = self.0.workflows.get(&header.workflow) else { return Ok(Vec::new()) };
+        let mut renamed = self.called_by(&versions.newest.definition);
+        renamed.retain(|called| compile::fingerprint(called).renames());
+        if renamed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let history = self.0.store.read(header.key, 0, usize::MAX).await?;
+        let mut calls = Vec::new();
+        for Stored { record, .. } in history {
+            let Some(graph) = graph_of(&record.kind) else { continue };
+            let past = self.0.store.graph(graph).await?.and_then(|body| Past::read(&body).ok());
+            let now = past.and_then(|past| renamed.iter().find(|called| called.name == past.name()));
+            calls.extend(now.map(|now| RenamedCall { path: record.path, now: Arc::clone(now) }));
+        }
+        Ok(calls)
+    }
+}
+
+/// A path with the present names of nodes in these children.
+pub(super) fn current_path(calls: &[RenamedCall], path: &str) -> String {
+    calls.iter().fold(path.to_owned(), |path, RenamedCall { path: child, now }| {
+        match path.strip_prefix(child.as_str()).filter(|below| below.starts_with('/')) {
+            Some(below) => {
+                let inside = format!("{}{below}", now.name);
+                format!("{child}{}", &compile::fingerprint(now).current_path(&inside)[now.name.len()..])
+            }
+            None => path,
+        }
+    })
 }
 
 /// The last starts of the children that are workflows and have not ended, with the hashes of their graphs, in order.

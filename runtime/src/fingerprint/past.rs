@@ -233,6 +233,10 @@ impl Translation {
 }
 
 impl Body {
+    fn renames(&self) -> bool {
+        self.graphs.iter().any(|graph| graph.nodes.iter().any(|node| !node.was.is_empty()))
+    }
+
     /// A path that was recorded under any names which the nodes have, or had once, with those of now.
     fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
         let Some(Found { steps, .. }) = self.find_by_any_name(recorded) else { return Cow::Borrowed(recorded) };
@@ -250,6 +254,11 @@ impl Body {
 }
 
 impl Fingerprint {
+    /// Whether a node has had another name.
+    pub(crate) fn renames(&self) -> bool {
+        self.graphs.renames()
+    }
+
     /// A path that was recorded under any names which the nodes have, or had once, with those of now.
     pub(crate) fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
         self.graphs.current_path(recorded)
@@ -263,8 +272,7 @@ impl NodeNames {
     /// Of the graph whose fingerprint has this body; `None` if no node has had another name.
     pub(crate) fn read(body: &Json) -> Result<Option<NodeNames>, Unreadable> {
         let Past { body, .. } = Past::read(body)?;
-        let renames = body.graphs.iter().any(|graph| graph.nodes.iter().any(|node| !node.was.is_empty()));
-        Ok(renames.then_some(NodeNames(body)))
+        Ok(body.renames().then_some(NodeNames(body)))
     }
 
     /// A path that was recorded under any of the names, with those of now.
