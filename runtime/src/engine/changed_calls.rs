@@ -111,6 +111,9 @@ fn under_way(history: &[Stored]) -> Vec<(usize, u64)> {
         let graph = graph_of(kind);
         let ends = matches!(kind, EventKind::NodeCompleted { .. } | EventKind::NodeCancelled)
             || matches!(kind, EventKind::NodeFailed { then, .. } if !matches!(then, AfterFailure::RetryAt { .. }));
+        if kind.is_terminal() {
+            under_way.clear();
+        }
         if graph.is_some() || ends {
             under_way.retain(|(start, _)| !is_within(&history[*start].record.path, path));
         }

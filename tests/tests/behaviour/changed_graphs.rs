@@ -729,6 +729,24 @@ async fn a_child_whose_workflow_has_changed_is_refused_before_anything_is_record
     assert!(swapped.contains("the former name of another"), "{swapped}");
 }
 
+/// The end of the run has ended the child, which has no record of that.
+#[tokio::test]
+async fn a_run_that_has_ended_is_looked_at_also_if_the_workflow_of_its_child_has_changed() {
+    let (store, done) = (MemoryStore::new(), Done::default());
+    waits_in_a_child(&store, &done).await;
+    let before = program::<called::before::outer>(&store, &done);
+    before.get_run("x").await.unwrap().unwrap().cancel().await.unwrap();
+    before.get_run("x").await.unwrap().unwrap().result().await.unwrap_err();
+    before.shutdown().await;
+
+    let engine = program::<called::inserted::outer>(&store, &done);
+    let run = engine.get_run("x").await.unwrap().unwrap();
+    const NONE: StateKey<u32> = StateKey::new("none");
+    assert_eq!(run.state(NONE).await, Ok(None));
+    let retried = engine.retry("x").await.unwrap_err().to_string();
+    assert!(retried.contains("`inside/asks`"), "{retried}");
+}
+
 #[tokio::test]
 async fn a_child_continues_under_a_workflow_that_agrees_in_what_was_used() {
     let (store, done) = (MemoryStore::new(), Done::default());
