@@ -18,7 +18,11 @@ async fn approve(cents: u32, ctx: &Context) -> u32 {
 
 #[node]
 async fn pay(cents: u32, #[resource] bank: &Bank) -> Result<u32, std::io::Error> {
-    if bank.0 { Ok(cents) } else { Err(std::io::Error::other("no bank")) }
+    if !bank.0 {
+        return Err(std::io::Error::other("no bank"));
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    Ok(cents)
 }
 
 /// Does not end with a bank.
@@ -126,6 +130,20 @@ fn a_retry_is_waited_for(file: &Path) {
     assert_eq!((again.code, again.out.as_str()), (Some(0), "`payout-1` was retried\n"), "{}", again.err);
 }
 
+/// The answer resumes the run in the command: what follows is not cut off by its end.
+fn what_an_answer_leads_to_is_waited_for(file: &Path) {
+    let answered = ran(file, &[], &["answer", "refund-1", "more", "1"]);
+    assert_eq!(
+        (answered.code, answered.out.as_str()),
+        (Some(0), "`more` of `refund-1` is answered\n"),
+        "{}",
+        answered.err
+    );
+    let shown = ran(file, &[], &["show", "refund-1", "--values", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(shown["values"]["refund/pay"], serde_json::json!({ "input": 6, "output": 6 }));
+}
+
 fn a_fork_says_its_id_before_it_is_waited_for(file: &Path) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env("GRAPHWEFT_TEST_STORE", file).args(["fork", "saving-1", "--id", "saving-2"]).stdout(Stdio::piped());
@@ -164,6 +182,7 @@ fn main() -> ExitCode {
     a_program_with_both_versions_says_which_runs_fit_which(&file);
     a_program_with_the_code_knows_the_inputs_of_nodes(&file);
     a_retry_is_waited_for(&file);
+    what_an_answer_leads_to_is_waited_for(&file);
     a_fork_says_its_id_before_it_is_waited_for(&file);
     completions_have_the_name_of_the_program(&file);
     ExitCode::SUCCESS
