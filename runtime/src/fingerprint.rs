@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 pub(crate) use past::{Change, FormerNames, FormerNamesOfCalled, NodeNames, Past, Retyped, Translation};
+pub(crate) use path::{below_child, inside_child};
 pub(crate) use schema::hash as schema_hash;
 
 /// The fingerprint of a workflow.

@@ -61,7 +61,9 @@ impl Engine {
                         until_asked(&live, &question).await?;
                         continue;
                     }
-                    Ok(Some(Err(AnswerError::UnknownQuestion { .. }))) if self.renames(&mut answer, run).await? => {
+                    Ok(Some(Err(AnswerError::UnknownQuestion { .. })))
+                        if self.takes_present_id(&mut answer, run).await? =>
+                    {
                         continue;
                     }
                     Ok(Some(answered)) => return answered,
@@ -80,7 +82,7 @@ impl Engine {
             let look = |answers, asked| self.not_held().look_after_answers(run.to_owned(), answers, asked);
             match self.0.answers.of(run).settle(Arc::clone(&answer), look).await {
                 Settled::Answered(Err(AnswerError::UnknownQuestion { .. }))
-                    if self.renames(&mut answer, run).await? => {}
+                    if self.takes_present_id(&mut answer, run).await? => {}
                 Settled::Answered(answered) => return answered,
                 Settled::IsLive => {}
                 Settled::Misfit(_) if !std::mem::replace(&mut is_woken, true) && self.has_asked_again(run).await? => {}
@@ -89,8 +91,8 @@ impl Engine {
         }
     }
 
-    /// Gives an answer the present id of its question, if that has a former name of a node. Returns whether it had.
-    async fn renames(&self, answer: &mut Arc<Answer>, run: &str) -> Result<bool, AnswerError> {
+    /// Gives an answer the present id of its question, if it has one with a former name of a node. Returns whether it had.
+    async fn takes_present_id(&self, answer: &mut Arc<Answer>, run: &str) -> Result<bool, AnswerError> {
         let header = self.header_of(run).await?;
         let Some(versions) = self.0.workflows.get(&header.workflow) else { return Ok(false) };
         let now = compile::fingerprint(&versions.newest.definition);

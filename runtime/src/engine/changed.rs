@@ -105,7 +105,7 @@ fn translate(
     let of_graph = |error: Unreadable| unreadable(header, &format!("the graph that it was recorded under: {error}"));
     let mut past = Past::read(old).map_err(of_graph)?;
     for Stored { record, .. } in &*records {
-        see(&mut past, &record.path, &record.kind);
+        note_seen(&mut past, &record.path, &record.kind);
     }
     let (names, mut changes) = past.under(now);
     let values = records.iter().filter(|stored| !unread.contains(&stored.seq));
@@ -122,8 +122,8 @@ fn translate(
     Ok(names)
 }
 
-/// What a record says of the nodes of a graph.
-pub(super) fn see(past: &mut Past, path: &str, kind: &EventKind) {
+/// Notes what a record says of the nodes of a graph.
+pub(super) fn note_seen(past: &mut Past, path: &str, kind: &EventKind) {
     match kind {
         EventKind::NodeCompleted { label, .. } => past.completed(path, label.as_deref()),
         EventKind::NodeFailed { then: AfterFailure::Routed { label, .. }, .. } => past.error_routed(path, label),

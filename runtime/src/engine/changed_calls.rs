@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::changed::{each_path, see};
+use super::changed::{each_path, note_seen};
 use super::inner::Engine;
 use super::voided::voided;
 use crate::compile;
 use crate::event::{AfterFailure, EventKind};
-use crate::fingerprint::{FormerNamesOfCalled, Past};
+use crate::fingerprint::{FormerNamesOfCalled, Past, below_child, inside_child};
 use crate::halt::Halt;
 use crate::store::{RunHeader, StoreError, Stored};
 use crate::table::Definition;
@@ -72,7 +72,7 @@ impl Engine {
     pub(super) async fn renamed_calls(&self, header: &RunHeader) -> Result<Vec<RenamedCall>, StoreError> {
         let Some(versions) = self.0.workflows.get(&header.workflow) else { return Ok(Vec::new()) };
         let mut renamed = self.called_by(&versions.newest.definition);
-        renamed.retain(|called| compile::fingerprint(called).renames());
+        renamed.retain(|called| compile::fingerprint(called).has_former_names());
         if renamed.is_empty() {
             return Ok(Vec::new());
         }
@@ -91,11 +91,8 @@ impl Engine {
 /// A path with the present names of nodes in these children.
 pub(super) fn current_path(calls: &[RenamedCall], path: &str) -> String {
     calls.iter().fold(path.to_owned(), |path, RenamedCall { path: child, now }| {
-        match path.strip_prefix(child.as_str()).filter(|below| below.starts_with('/')) {
-            Some(below) => {
-                let inside = format!("{}{below}", now.name);
-                format!("{child}{}", &compile::fingerprint(now).current_path(&inside)[now.name.len()..])
-            }
+        match inside_child(&path, child, &now.name) {
+            Some(inside) => below_child(&compile::fingerprint(now).current_path(&inside), child, &now.name),
             None => path,
         }
     })
@@ -112,6 +109,7 @@ fn under_way(history: &[Stored]) -> Vec<(usize, u64)> {
         let ends = matches!(kind, EventKind::NodeCompleted { .. } | EventKind::NodeCancelled)
             || matches!(kind, EventKind::NodeFailed { then, .. } if !matches!(then, AfterFailure::RetryAt { .. }));
         if kind.is_terminal() {
+            // The end of the run is theirs as well.
             under_way.clear();
         }
         if graph.is_some() || ends {
@@ -145,14 +143,9 @@ fn adapt(
     records: &mut [Stored],
 ) -> Result<FormerNamesOfCalled, Vec<String>> {
     let name = past.name().to_owned();
-    // A path below the child, as one of a run of its workflow.
-    let inside = |path: &str| {
-        let below = path.strip_prefix(child).filter(|below| below.starts_with('/'))?;
-        Some(format!("{name}{below}"))
-    };
     for Stored { record, .. } in &*records {
-        if let Some(path) = inside(&record.path) {
-            see(&mut past, &path, &record.kind);
+        if let Some(path) = inside_child(&record.path, child, &name) {
+            note_seen(&mut past, &path, &record.kind);
         }
     }
     // It may have continued under a later graph before this one.
@@ -167,8 +160,8 @@ fn adapt(
     }
     for Stored { record, .. } in records {
         each_path(record, |path| {
-            if let Some(recorded) = inside(path) {
-                *path = format!("{child}{}", &now.current_path(&names.path(&recorded))[name.len()..]);
+            if let Some(recorded) = inside_child(path, child, &name) {
+                *path = below_child(&now.current_path(&names.path(&recorded)), child, &name);
             }
         });
     }

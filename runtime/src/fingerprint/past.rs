@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::compare::{Pair, Seen};
-use super::path::Found;
+use super::path::{Found, Renamed, below_child, inside_child};
 use super::{Body, Fingerprint, KindPrint};
 use crate::field::Unreadable;
 use crate::value;
@@ -177,24 +177,17 @@ impl Translation {
     /// A recorded path with the current names. Turns, items, and everything below a node stay as they are.
     pub(crate) fn path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
         let Some(Found { steps, .. }) = self.old.find(recorded) else { return Cow::Borrowed(recorded) };
-        let mut text = String::new();
-        let (mut written, mut is) = (0, 0);
+        let mut renamed = Renamed::of(recorded);
+        let mut is = 0;
         for step in steps {
             let nodes = self.today.get(&(step.graph, is));
             let Some(Today { name, inside, .. }) = nodes.and_then(|nodes| nodes.get(&step.node)) else { break };
             is = inside.unwrap_or_default();
-            if let Some(at) = step.name {
-                text.push_str(&recorded[written..at.start]);
-                text.push_str(name);
-                written = at.end;
-            }
+            renamed.replace(&step, name);
         }
-        text.push_str(&recorded[written..]);
-        if text == recorded { Cow::Borrowed(recorded) } else { Cow::Owned(text) }
+        renamed.path()
     }
-}
 
-impl Translation {
     /// Whether a node has another name than it had.
     pub(crate) fn renames(&self) -> bool {
         self.today.iter().any(|((was, _), nodes)| {
@@ -214,49 +207,40 @@ impl Translation {
     /// A current path as it would have been recorded; `None` if there was no such node. Turns, items, and everything below
     /// a node stay as they are.
     fn recorded(&self, current: &str, now: &Body) -> Option<String> {
-        let mut text = String::new();
-        let (mut written, mut was) = (0, 0);
+        let mut renamed = Renamed::of(current);
+        let mut was = 0;
         for step in now.find(current)?.steps {
             let nodes = self.today.get(&(was, step.graph))?;
             let node = nodes.iter().find_map(|(then, today)| (today.at == step.node).then_some(*then))?;
             let node = &self.old.graphs[was].nodes[node];
-            if let Some(at) = step.name {
-                text.push_str(&current[written..at.start]);
-                text.push_str(&node.name);
-                written = at.end;
-            }
+            renamed.replace(&step, &node.name);
             was = node.kind.inside().unwrap_or_default();
         }
-        text.push_str(&current[written..]);
-        Some(text)
+        Some(renamed.path().into_owned())
     }
 }
 
 impl Body {
-    fn renames(&self) -> bool {
+    /// Whether a node has had another name.
+    fn has_former_names(&self) -> bool {
         self.graphs.iter().any(|graph| graph.nodes.iter().any(|node| !node.was.is_empty()))
     }
 
     /// A path that was recorded under any names which the nodes have, or had once, with those of now.
     fn current_path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
         let Some(Found { steps, .. }) = self.find_by_any_name(recorded) else { return Cow::Borrowed(recorded) };
-        let (mut text, mut written) = (String::new(), 0);
+        let mut renamed = Renamed::of(recorded);
         for step in steps {
-            if let Some(at) = step.name {
-                text.push_str(&recorded[written..at.start]);
-                text.push_str(&self.graphs[step.graph].nodes[step.node].name);
-                written = at.end;
-            }
+            renamed.replace(&step, &self.graphs[step.graph].nodes[step.node].name);
         }
-        text.push_str(&recorded[written..]);
-        Cow::Owned(text)
+        renamed.path()
     }
 }
 
 impl Fingerprint {
     /// Whether a node has had another name.
-    pub(crate) fn renames(&self) -> bool {
-        self.graphs.renames()
+    pub(crate) fn has_former_names(&self) -> bool {
+        self.graphs.has_former_names()
     }
 
     /// A path that was recorded under any names which the nodes have, or had once, with those of now.
@@ -272,7 +256,7 @@ impl NodeNames {
     /// Of the graph whose fingerprint has this body; `None` if no node has had another name.
     pub(crate) fn read(body: &Json) -> Result<Option<NodeNames>, Unreadable> {
         let Past { body, .. } = Past::read(body)?;
-        Ok(body.renames().then_some(NodeNames(body)))
+        Ok(body.has_former_names().then_some(NodeNames(body)))
     }
 
     /// A path that was recorded under any of the names, with those of now.
@@ -306,10 +290,9 @@ pub(crate) struct FormerNamesOfCalled {
 impl FormerNamesOfCalled {
     /// A current path below the child, as it was recorded.
     fn path(&self, current: &str) -> Option<String> {
-        let below = current.strip_prefix(self.child.as_str()).filter(|below| below.starts_with('/'))?;
         let workflow = &self.from.old.graphs[0].name;
-        let recorded = self.from.recorded(&format!("{workflow}{below}"), &self.now.graphs)?;
-        Some(format!("{}{}", self.child, &recorded[workflow.len()..]))
+        let inside = inside_child(current, &self.child, workflow)?;
+        Some(below_child(&self.from.recorded(&inside, &self.now.graphs)?, &self.child, workflow))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Finds the node of a recorded path.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Body, KindPrint};
@@ -117,4 +118,43 @@ fn marks(text: &str) -> (usize, usize) {
             _ => return (at, items),
         }
     }
+}
+
+/// A path in which names of nodes are replaced, from the front on.
+pub(super) struct Renamed<'p> {
+    path: &'p str,
+    text: String,
+    /// How much of the path is in the text.
+    written: usize,
+}
+
+impl<'p> Renamed<'p> {
+    pub(super) fn of(path: &'p str) -> Self {
+        Renamed { path, text: String::new(), written: 0 }
+    }
+
+    /// Gives a node of the path this name. That of `[..]` is in no path.
+    pub(super) fn replace(&mut self, step: &Step, name: &str) {
+        let Some(at) = &step.name else { return };
+        self.text.push_str(&self.path[self.written..at.start]);
+        self.text.push_str(name);
+        self.written = at.end;
+    }
+
+    /// With everything behind the last name as it was.
+    pub(super) fn path(mut self) -> Cow<'p, str> {
+        self.text.push_str(&self.path[self.written..]);
+        if self.text == self.path { Cow::Borrowed(self.path) } else { Cow::Owned(self.text) }
+    }
+}
+
+/// A path below a child that is a workflow, as it would be in a run of that workflow; `None` if it lies elsewhere.
+pub(crate) fn inside_child(path: &str, child: &str, workflow: &str) -> Option<String> {
+    let below = path.strip_prefix(child).filter(|below| below.starts_with('/'))?;
+    Some(format!("{workflow}{below}"))
+}
+
+/// A path in a run of a workflow, as it is below a child.
+pub(crate) fn below_child(inside: &str, child: &str, workflow: &str) -> String {
+    format!("{child}{}", &inside[workflow.len()..])
 }

@@ -155,7 +155,7 @@ async fn a_payload_of_another_type_that_came_before_the_wait_is_dropped() {
 async fn rejects(run: &Run<impl graphweft::Payload>, count: usize) {
     let mut events = run.events();
     for _ in 0..count {
-        while !matches!(events.next().await.expect("the run goes on").kind, EventKind::SignalRejected { .. }) {}
+        while !matches!(events.next().await.expect("the run continues").kind, EventKind::SignalRejected { .. }) {}
     }
 }
 
