@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value as Json;
 pub use wait::Wait;

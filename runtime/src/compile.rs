@@ -1,7 +1,7 @@
 //! Compiles a definition, once: into the program of the core, and into the fingerprint that is recorded.
 
 use std::any::TypeId;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use graphweft_graph::{EdgeIx, NodeIx, START, Way};
@@ -14,6 +14,7 @@ use crate::graph::{Graph, Graphs};
 use crate::node_info::NodeInfo;
 use crate::resource::{MissingResource, MissingResources, ResourceNeed};
 use crate::shared::Env;
+use crate::sorted::SortedSet;
 use crate::table::{Definition, Entry, Executable, NeededBy, ScopeKind};
 
 /// The compiled workflow, if nothing is replaced.
@@ -186,7 +187,7 @@ fn shown(definitions: &[Arc<Definition>], prints: &[GraphPrint]) -> Graphs {
         KindPrint::Each(inside) => Some(inside),
         KindPrint::Node | KindPrint::Workflow(..) => None,
     };
-    let each: BTreeSet<usize> = nodes.filter_map(inside_of).collect();
+    let each: SortedSet<usize> = nodes.filter_map(inside_of).collect();
     let nested = definitions.iter().enumerate().skip(1).filter(|(at, _)| !each.contains(at));
     Graphs { graph: Graph::of(&definitions[0]), nested: nested.map(|(_, nested)| Graph::of(nested)).collect() }
 }
@@ -261,7 +262,7 @@ fn loops(definition: &Definition, node: NodeIx) -> Vec<Vec<String>> {
     let inner = plan.node_loop[node];
     let around = std::iter::successors(inner, |inner| plan.loops[*inner].parent);
     let heads = around.map(|one| {
-        let names: BTreeSet<String> = plan.loops[one].heads.iter().map(|head| name_of(definition, *head)).collect();
+        let names: SortedSet<String> = plan.loops[one].heads.iter().map(|head| name_of(definition, *head)).collect();
         names.into_iter().collect()
     });
     let mut loops: Vec<Vec<String>> = heads.collect();

@@ -158,7 +158,7 @@ impl Context {
         match &self.1 {
             Some(clone) => {
                 let (cancelled, ended) = (pin!(self.0.cancelled()), pin!(clone.ended()));
-                futures::future::select(cancelled, ended).await;
+                futures_util::future::select(cancelled, ended).await;
             }
             None => self.0.cancelled().await,
         }

@@ -3,7 +3,7 @@
 
 use std::task::{Context as Waker, Poll};
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 
 /// A future that is still being described until it is polled for the first time.
 pub(crate) enum Lazy<'c, B, T> {

@@ -51,6 +51,7 @@ mod shared;
 mod signal;
 #[cfg(test)]
 mod sim;
+mod sorted;
 #[cfg(feature = "sqlite")]
 mod sqlite_transactions;
 pub mod state;
@@ -124,7 +125,7 @@ pub use workflow::{Flow, Workflow};
 // Traits and types of other crates that are in signatures are re-exported one by one: with `serde_json`, `futures`, `serde` or
 // `schemars` in reach, rustc's messages say `std::option::Option` and `std::string::String`.
 #[doc(no_inline)]
-pub use futures::Stream;
+pub use futures_util::Stream;
 
 /// The JSON of `start_json`, events and schemas.
 // An alias and no re-export: with the variant of that name in scope, rustc would print every `String` as

@@ -2,8 +2,6 @@
 
 mod states;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +11,7 @@ use crate::event::EventKind;
 use crate::field::at_field;
 use crate::run_error::RunError;
 use crate::schema::fits_schema;
+use crate::sorted::SortedMap;
 use crate::store::StoreError;
 
 /// An answer, as its record has it.
@@ -149,7 +148,7 @@ fn listed(open: &[String]) -> String {
 /// The questions that a run has asked so far.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Questions {
-    asked: BTreeMap<String, Question>,
+    asked: SortedMap<String, Question>,
     states: States,
 }
 

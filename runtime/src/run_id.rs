@@ -1,9 +1,11 @@
 //! Ids of runs.
 
+use std::hash::{BuildHasher, RandomState};
+use std::process;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::{Builder, Uuid};
 
 /// The random bits at the end of an id.
 const TAIL: u128 = (1 << 62) - 1;
@@ -12,13 +14,26 @@ const TAIL: u128 = (1 << 62) - 1;
 static LAST: Mutex<Uuid> = Mutex::new(Uuid::nil());
 
 /// A new id: a UUID of version 7, so ids sort by time. Within a millisecond each follows the one before, as by a
-/// "monotonic random" (RFC 9562, 6.2, method 2): to ask the system for random bits takes as long as all the rest.
+/// "monotonic random" (RFC 9562, 6.2, method 2).
 pub(crate) fn new_run_id(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    *last = successor(*last, since)
-        .unwrap_or_else(|| Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos())));
+    *last = successor(*last, since).unwrap_or_else(|| first(since));
     last.to_string()
+}
+
+/// The first id of a millisecond.
+fn first(since: Duration) -> Uuid {
+    let mut random = [0; 10];
+    random.copy_from_slice(&random_bytes()[..10]);
+    Builder::from_unix_timestamp_millis(since.as_millis() as u64, &random).into_uuid()
+}
+
+/// SipHash by the keys that the standard library has from the system, others each time, of what is not the same in a process that was
+/// forked from this one: a source of random bytes that is there already.
+fn random_bytes() -> [u8; 16] {
+    let half = || RandomState::new().hash_one((process::id(), SystemTime::now()));
+    ((u128::from(half()) << 64) | u128::from(half())).to_ne_bytes()
 }
 
 /// The id after another one of the same millisecond; none is after one of another.
@@ -49,9 +64,23 @@ mod tests {
     }
 
     #[test]
+    fn the_random_bits_are_others_each_time() {
+        let since = Duration::from_millis(1_764_000_000_123);
+        let ids: Vec<u128> = (0..1_000).map(|_| first(since).as_u128()).collect();
+        // Those of the time, the version and the variant are the same.
+        let random = (u128::MAX >> 48) & !(0xf << 76) & !(0b11 << 62);
+        for bit in (0..128).filter(|bit| random >> bit & 1 == 1) {
+            let set = ids.iter().filter(|id| **id >> bit & 1 == 1).count();
+            assert!((350..650).contains(&set), "bit {bit} is set in {set} of 1000 ids");
+        }
+        assert_eq!(ids.iter().map(|id| id & !random).collect::<BTreeSet<_>>().len(), 1);
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    }
+
+    #[test]
     fn the_last_id_of_a_millisecond_has_none_after_it() {
         let since = Duration::from_millis(1_764_000_000_123);
-        let first = Uuid::new_v7(Timestamp::from_unix(NoContext, since.as_secs(), since.subsec_nanos()));
+        let first = first(since);
         let last = Uuid::from_u128(first.as_u128() | TAIL);
 
         assert_eq!(successor(last, since), None);

@@ -11,7 +11,7 @@ mod real {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
     pub(crate) use std::sync::{Mutex, MutexGuard};
 
-    pub(crate) use futures::task::AtomicWaker;
+    pub(crate) use futures_util::task::AtomicWaker;
 }
 
 #[cfg(graphweft_loom)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use graphweft_graph::state_proof::NodeKeys;
 use serde_json::Map;
 

@@ -21,6 +21,7 @@ const FLOORS: &[&[&str]] = &[
         "resource",
         "route",
         "schema",
+        "sorted",
         "state_write",
         "sync",
         "value",

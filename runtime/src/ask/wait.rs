@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::{fits, misfit};

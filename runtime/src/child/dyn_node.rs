@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;

@@ -5,7 +5,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waking, Poll, Wake, Waker, ready};
 
-use futures::future::{BoxFuture, Either, Shared as InFlight, select};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, Shared as InFlight, select};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -40,7 +41,7 @@ struct State {
 impl Lease {
     pub(super) fn of(journal: &Arc<Journal>, is_exclusive: bool) -> Self {
         let shared = Arc::new(Shared::default());
-        tokio::spawn(Arc::clone(&shared).watch(Arc::clone(journal), is_exclusive));
+        tokio::spawn(Arc::clone(&shared).watch(Arc::clone(journal), is_exclusive).boxed());
         Lease(shared)
     }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 use std::time::{Duration, SystemTime};
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Either, select};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, select};
 use tokio::time::Instant;
 
 use crate::clock::Clock;

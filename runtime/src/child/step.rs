@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use super::form::words_of_json;
 use super::form::{AsPayload, AsText, ErrorForm, ErrorPayload, FormOf, IntoErrorText, OutputPayload};

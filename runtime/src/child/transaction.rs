@@ -4,8 +4,8 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use super::lease::Lease;
 use super::step::{NotWritten, Step, TransactionBody, Written};

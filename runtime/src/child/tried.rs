@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
+use futures_util::FutureExt;
 use serde_json::Value as Json;
 
 use super::error::ChildError;

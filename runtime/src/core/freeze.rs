@@ -170,21 +170,21 @@ pub(super) mod layout {
 
 /// Maps the keys of which are no texts: written as pairs.
 pub(crate) mod pairs {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, HashMap};
 
     use serde::de::Error;
 
     use super::{Deserialize, Deserializer, Serialize, Serializer};
+    use crate::sorted::SortedMap;
 
-    pub(crate) fn serialize<'m, M, K, V, S>(map: &'m M, to: S) -> Result<S::Ok, S::Error>
+    pub(crate) fn serialize<M, K, V, S>(map: &M, to: S) -> Result<S::Ok, S::Error>
     where
-        &'m M: IntoIterator<Item = (&'m K, &'m V)>,
-        K: Serialize + Ord + 'm,
-        V: Serialize + 'm,
+        M: Pairs<K, V>,
+        K: Serialize,
+        V: Serialize,
         S: Serializer,
     {
-        // In order: equal states have equal texts.
-        to.collect_seq(map.into_iter().collect::<BTreeMap<_, _>>())
+        to.collect_seq(map.in_order())
     }
 
     pub(crate) fn deserialize<'de, M, K, V, D>(from: D) -> Result<M, D::Error>
@@ -203,17 +203,40 @@ pub(crate) mod pairs {
     /// A map from `K` to `V`, which names both for the compiler.
     pub(crate) trait Pairs<K, V> {
         fn pairs(&self) -> usize;
+
+        /// By their keys: equal states have equal texts.
+        fn in_order(&self) -> Vec<(&K, &V)>;
     }
 
-    impl<K, V, H> Pairs<K, V> for std::collections::HashMap<K, V, H> {
+    impl<K: Ord, V, H> Pairs<K, V> for HashMap<K, V, H> {
         fn pairs(&self) -> usize {
             self.len()
+        }
+
+        fn in_order(&self) -> Vec<(&K, &V)> {
+            let mut pairs: Vec<_> = self.iter().collect();
+            pairs.sort_unstable_by(|one, other| one.0.cmp(other.0));
+            pairs
         }
     }
 
     impl<K, V> Pairs<K, V> for BTreeMap<K, V> {
         fn pairs(&self) -> usize {
             self.len()
+        }
+
+        fn in_order(&self) -> Vec<(&K, &V)> {
+            self.iter().collect()
+        }
+    }
+
+    impl<K, V> Pairs<K, V> for SortedMap<K, V> {
+        fn pairs(&self) -> usize {
+            self.len()
+        }
+
+        fn in_order(&self) -> Vec<(&K, &V)> {
+            self.iter().collect()
         }
     }
 }

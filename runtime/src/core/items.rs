@@ -1,6 +1,6 @@
 //! The items of a node with a graph inside: one for a nested workflow, one for each of `[..]`.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use super::task_id::StopReason;
 use super::token::{Arrived, Emitted};
 use crate::core::ScopeKind;
 use crate::fault::Failure;
+use crate::sorted::SortedSet;
 
 /// How the items of `[..]` begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +63,7 @@ pub(super) struct Items<V> {
     pub(super) places: HashMap<(usize, usize), usize>,
     /// Those of the items under way that a retry has reopened and in which nothing has begun since, if their number is
     /// limited: they wait for one of the node's places.
-    pub(super) idle: BTreeSet<usize>,
+    pub(super) idle: SortedSet<usize>,
 }
 
 impl<V> Items<V> {

@@ -2,7 +2,6 @@
 //!
 //! Values and slot numbers are left out.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use graphweft_graph::{NodeIx, START};
@@ -14,6 +13,8 @@ use super::program::Layout;
 use super::run::Run;
 use super::scope::{Scope, ScopeExit};
 use super::task::{Execution, Task};
+
+use crate::sorted::SortedSet;
 
 impl<V> Run<V> {
     /// One line for each entry, in alphabetical order. `with_state`: with the run's state, and the state that attempts
@@ -138,8 +139,8 @@ fn waits<'l, V>(layout: &'l Layout, frame: &'l Frame<V>) -> impl Iterator<Item =
 }
 
 /// The nodes that these lead to.
-fn behind(layout: &Layout, nodes: impl Iterator<Item = NodeIx>) -> BTreeSet<NodeIx> {
-    let mut reached = BTreeSet::new();
+fn behind(layout: &Layout, nodes: impl Iterator<Item = NodeIx>) -> SortedSet<NodeIx> {
+    let mut reached = SortedSet::new();
     let mut left: Vec<NodeIx> = nodes.collect();
     while let Some(node) = left.pop() {
         let next = layout.nodes[node].out.iter().map(|edge| layout.edges[*edge].to);
@@ -160,7 +161,7 @@ fn scope_line<V>(scope: &Scope<V>) -> String {
 }
 
 fn frame_line<V>(scope: &Scope<V>, frame: &Frame<V>) -> String {
-    let sorted = |all: &[usize]| all.iter().copied().collect::<BTreeSet<usize>>();
+    let sorted = |all: &[usize]| all.iter().copied().collect::<SortedSet<usize>>();
     let turns =
         super::frame::turns_of(&scope.frames, scope.frames.iter().position(|at| std::ptr::eq(at, frame)).unwrap_or(0));
     let nodes: Vec<_> = frame.nodes.iter().map(|slot| (slot.open, slot.stage)).collect();

@@ -5,7 +5,6 @@
 //! it, made when the node begins ([`StateMap::inside`]). When the node completes, the state around it takes over the
 //! writes ([`StateMap::take_over`]). If the node fails, they are dropped.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use super::fold_writes::fold_into;
 use super::freeze;
 use super::write_log::WriteLog;
 use crate::fault::Fault;
+use crate::sorted::SortedMap;
 use crate::state_write::{StateOp, StateWrite};
 
 /// The writes of a node in one attempt. Most nodes write nothing, which costs nothing.
@@ -42,7 +42,7 @@ pub(crate) struct Snapshot {
 pub(crate) struct StateMap {
     #[serde(with = "freeze::shared")]
     pub(crate) values: Arc<Map<String, Value>>,
-    written: BTreeMap<String, (u64, String)>,
+    written: SortedMap<String, (u64, String)>,
     /// How many writes there were.
     pub(super) version: u64,
     /// For a state inside a node: the writes for the state around it.
@@ -59,7 +59,7 @@ struct Inside {
 
 impl StateMap {
     pub(crate) fn new(values: Map<String, Value>) -> Self {
-        StateMap { values: Arc::new(values), written: BTreeMap::new(), version: 0, inside: None }
+        StateMap { values: Arc::new(values), written: SortedMap::new(), version: 0, inside: None }
     }
 
     /// The state of a child's graph, whose writes become those of the attempt that has called it.
@@ -71,7 +71,7 @@ impl StateMap {
     pub(super) fn inside(&self) -> Self {
         StateMap {
             values: Arc::clone(&self.values),
-            written: BTreeMap::new(),
+            written: SortedMap::new(),
             version: 0,
             inside: Some(Box::new(Inside { began_at: self.version, log: WriteLog::default() })),
         }
@@ -134,7 +134,7 @@ impl StateMap {
         if is_alone {
             self.values = Arc::clone(&state.values);
         }
-        for (key, (_, writer)) in state.written {
+        for (key, (_, writer)) in state.written.into_pairs() {
             let writes = inside.log.writes_to(&key);
             let is_touched = self.written.get(&key).is_some_and(|(version, _)| *version > inside.began_at);
             match state.values.get(&key) {

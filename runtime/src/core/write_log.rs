@@ -1,18 +1,17 @@
 //! The writes to the state of a graph inside a node, for the state around it.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use super::fold_writes::{combine, fold_into};
 use crate::fault::Fault;
+use crate::sorted::SortedMap;
 use crate::state_write::{StateOp, StateWrite};
 
 /// The writes to each key, in their order. Writes that merge are combined, so that the log of an endless loop does not
 /// grow.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct WriteLog(BTreeMap<String, Vec<StateOp>>);
+pub(super) struct WriteLog(SortedMap<String, Vec<StateOp>>);
 
 impl WriteLog {
     /// Adds writes that their keys have taken.

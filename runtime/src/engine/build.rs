@@ -1,7 +1,7 @@
 //! Building an engine.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use crate::node::Node;
 use crate::node_info::NodeInfo;
 use crate::replacement::Replacement;
 use crate::shared::Env;
+use crate::sorted::SortedMap;
 use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
 use crate::trace::TraceContext;
@@ -42,7 +43,7 @@ use crate::workflow::Workflow;
 #[must_use = "no engine is made before `build`"]
 pub struct EngineBuilder {
     env: Env,
-    workflows: BTreeMap<String, Version>,
+    workflows: SortedMap<String, Version>,
     earlier: Vec<Version>,
     called: Vec<CalledNode>,
     mocks: Vec<(TypeId, &'static str)>,
@@ -63,7 +64,7 @@ impl Default for EngineBuilder {
     fn default() -> Self {
         EngineBuilder {
             env: Env::default(),
-            workflows: BTreeMap::new(),
+            workflows: SortedMap::new(),
             earlier: Vec::new(),
             called: Vec::new(),
             mocks: Vec::new(),
@@ -528,7 +529,7 @@ fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError>
 }
 
 /// Checks that something executes the attempts of every pool.
-fn check_pools(env: &Env, workflows: &BTreeMap<String, Versions>) -> Result<(), BuildError> {
+fn check_pools(env: &Env, workflows: &SortedMap<String, Versions>) -> Result<(), BuildError> {
     if env.executor.is_some() || env.is_lab {
         return Ok(());
     }
@@ -549,7 +550,7 @@ fn check_pools(env: &Env, workflows: &BTreeMap<String, Versions>) -> Result<(), 
 /// Checks that every mocked node is in a registered workflow or is a registered node, if there are any.
 fn check_mocks(
     mocks: &[(TypeId, &'static str)],
-    workflows: &BTreeMap<String, Versions>,
+    workflows: &SortedMap<String, Versions>,
     called: &[CalledNode],
 ) -> Result<(), BuildError> {
     let mut known: HashSet<TypeId> = called.iter().map(|node| node.type_id).collect();
@@ -570,7 +571,9 @@ fn check_mocks(
 
 impl std::fmt::Debug for EngineBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EngineBuilder").field("workflows", &self.workflows.keys()).finish_non_exhaustive()
+        f.debug_struct("EngineBuilder")
+            .field("workflows", &self.workflows.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
     }
 }
 

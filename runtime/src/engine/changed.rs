@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -15,6 +15,7 @@ use crate::event::{AfterFailure, EventKind};
 use crate::field::Unreadable;
 use crate::fingerprint::{Change, Fingerprint, FormerNames, Past, Retyped, Translation};
 use crate::halt::Halt;
+use crate::sorted::SortedSet;
 use crate::store::{Record, RunHeader, Stored};
 use crate::table::{Definition, Misread, Reread};
 use crate::value::Against;
@@ -99,7 +100,7 @@ fn translate(
     old: &Json,
     now: &Fingerprint,
     definition: &Arc<Definition>,
-    unread: &BTreeSet<u64>,
+    unread: &SortedSet<u64>,
     records: &mut [Stored],
 ) -> Result<Translation, Halt> {
     let of_graph = |error: Unreadable| unreadable(header, &format!("the graph that it was recorded under: {error}"));

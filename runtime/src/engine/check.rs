@@ -1,13 +1,12 @@
 //! Which unfinished runs this program could not resume, without resuming any.
 
-use std::collections::BTreeMap;
-
-use futures::StreamExt;
+use futures_util::StreamExt;
 
 use super::inner::Engine;
 use super::versions::Version;
 use crate::halt::Halt;
 use crate::run_error::RunError;
+use crate::sorted::SortedMap;
 use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, StoreError};
 
 /// How many runs are read at once.
@@ -126,7 +125,7 @@ impl Engine {
     pub async fn check(&self) -> Result<Check, StoreError> {
         let mut check = Check { versions: self.several_versions(), ..Check::default() };
         let at = check.versions.iter().enumerate().map(|(at, version)| ((version.workflow.clone(), version.graph), at));
-        let at: BTreeMap<(String, u64), usize> = at.collect();
+        let at: SortedMap<(String, u64), usize> = at.collect();
         let mut before: Option<RunKey> = None;
         loop {
             let query = RunQuery {
@@ -138,7 +137,7 @@ impl Engine {
             let page = self.0.store.list(query).await?;
             let Some(last) = page.last() else { return Ok(check) };
             before = Some(last.key);
-            let checked = futures::stream::iter(page).map(|header| async move {
+            let checked = futures_util::stream::iter(page).map(|header| async move {
                 let fits = self.version_or_obstacle(&header).await;
                 (header, fits)
             });

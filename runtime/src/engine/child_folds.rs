@@ -1,17 +1,16 @@
 //! Folds of the graphs of child workflows, beside that of the run which they are in.
 
-use std::collections::BTreeMap;
-
 use crate::event::EventKind;
 use crate::shared::below;
+use crate::sorted::SortedMap;
 use crate::store::Record;
 
 /// One fold for each child workflow that is under way, by the path of the child.
-pub(super) struct ChildFolds<F>(BTreeMap<String, F>);
+pub(super) struct ChildFolds<F>(SortedMap<String, F>);
 
 impl<F> Default for ChildFolds<F> {
     fn default() -> Self {
-        ChildFolds(BTreeMap::new())
+        ChildFolds(SortedMap::new())
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::Stream;
-use futures::future::BoxFuture;
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;

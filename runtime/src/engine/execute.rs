@@ -1,13 +1,12 @@
 //! Executes attempts at nodes of pools for engines elsewhere, which drive their runs.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{Future, IntoFuture, pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Either, select};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, select};
 use serde_json::Value;
 
 use super::error::BuildError;
@@ -24,6 +23,7 @@ use crate::field::{Unreadable, at_field};
 use crate::fingerprint::FormerNames;
 use crate::pool::{Outlet, Reports};
 use crate::shared::Shared;
+use crate::sorted::SortedSet;
 use crate::table::{Definition, Error, Finished};
 
 /// An attempt at a node of a pool, which runs when this is awaited; see [`Engine::execute`].
@@ -156,7 +156,7 @@ impl Engine {
     pub fn check_pool(&self, pool: &str) -> Result<(), BuildError> {
         let mut known = self.definitions_at_hand();
         known.extend(used_by(&known));
-        let mut pools = BTreeSet::new();
+        let mut pools = SortedSet::<&str>::new();
         for definition in &known {
             compile::check_resources_of_pool(&self.0.env, definition, pool)?;
             let graphs = compile::definitions(definition);

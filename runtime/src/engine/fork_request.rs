@@ -12,8 +12,8 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 use super::inner::Engine;
 use super::retry_request::RetriedNodes;

@@ -1,11 +1,10 @@
 //! State shared by the parts of an engine.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +17,7 @@ use super::versions::Versions;
 use crate::halt::Halt;
 use crate::meter;
 use crate::shared::{Env, Starter};
+use crate::sorted::SortedMap;
 use crate::store::{Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunKey, Store, StoreError};
 use crate::table::Definition;
 
@@ -32,9 +32,9 @@ pub struct Engine(pub(super) Arc<Inner>, #[expect(dead_code, reason = "only its 
 
 pub(crate) struct Inner {
     pub(super) env: Arc<Env>,
-    pub(super) workflows: BTreeMap<String, Versions>,
+    pub(super) workflows: SortedMap<String, Versions>,
     /// Workflows of which runs were started here, whether they are registered or not.
-    pub(super) started: Mutex<BTreeMap<String, Arc<Definition>>>,
+    pub(super) started: Mutex<SortedMap<String, Arc<Definition>>>,
     /// Workflows that are registered as nodes which others call.
     pub(super) called: Vec<&'static Arc<Definition>>,
     pub(super) store: Arc<dyn Store>,
@@ -54,7 +54,7 @@ pub(crate) struct Inner {
     pub(super) lost_claim: AtomicBool,
     /// Runs that had to stop here or could not be resumed, and why: the store has failed, the runtime is gone, or this
     /// program cannot resume them. They are not claimed before the next [`Engine::recover`].
-    pub(super) halted: Mutex<BTreeMap<RunKey, Halt>>,
+    pub(super) halted: Mutex<SortedMap<RunKey, Halt>>,
     /// Whether the engine was shut down, or the program has dropped it: streams of events do not wait for other engines
     /// any more.
     pub(super) closing: CancellationToken,
@@ -70,7 +70,7 @@ impl Inner {
     /// Of an engine without runs, which has not joined its store.
     pub(super) fn new(
         env: Arc<Env>,
-        workflows: BTreeMap<String, Versions>,
+        workflows: SortedMap<String, Versions>,
         called: Vec<&'static Arc<Definition>>,
         store: Arc<dyn Store>,
         retention: Retention,
@@ -204,7 +204,7 @@ impl Engine {
         self.0.runs.get(run_id).is_some()
     }
 
-    pub(super) fn halted(&self) -> MutexGuard<'_, BTreeMap<RunKey, Halt>> {
+    pub(super) fn halted(&self) -> MutexGuard<'_, SortedMap<RunKey, Halt>> {
         self.0.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,13 +1,12 @@
 //! Resumes runs that wait outside of the memory, and takes over runs of processes that have died.
 
-use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, select};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, select};
 use tokio::time::Instant;
 
 use super::inner::Engine;
@@ -15,6 +14,7 @@ use super::inner::Inner;
 use crate::catch::caught;
 use crate::halt::Halt;
 use crate::run_error::RunError;
+use crate::sorted::SortedSet;
 use crate::store::{Claim, Claimed, RunKey, StoreError};
 
 /// How often the store is polled for changes by other processes.
@@ -36,9 +36,9 @@ impl Engine {
         }
         let inner = Arc::downgrade(&self.0);
         if self.0.retention.deletes_something() {
-            runtime.spawn(Engine::delete_regularly(Weak::clone(&inner)));
+            runtime.spawn(Engine::delete_regularly(Weak::clone(&inner)).boxed());
         }
-        runtime.spawn(async move {
+        let looking = async move {
             let kept = Kept(inner);
             let (mut pause, mut most) = (LOOK, LOOK);
             let mut changed: Option<BoxFuture<'static, ()>> = None;
@@ -64,7 +64,8 @@ impl Engine {
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(every) };
                 pause = looked.pause;
             }
-        });
+        };
+        runtime.spawn(looking.boxed());
     }
 
     /// Resumes the runs that are due. `every`: the longest pause until the next look.
@@ -97,7 +98,7 @@ impl Engine {
     }
 
     /// The runs that an outage of the store has stopped, and that were not resumed since.
-    fn stopped_by_outage(&self) -> BTreeSet<RunKey> {
+    fn stopped_by_outage(&self) -> SortedSet<RunKey> {
         self.halted().iter().filter(|(_, halt)| halt.is_of_outage()).map(|(key, _)| *key).collect()
     }
 

@@ -95,7 +95,7 @@ impl Engine {
         self.halted().remove(&journal.key);
         drop(reservation);
         let mut started = self.0.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.entry(journal.workflow.clone()).or_insert_with(|| Arc::clone(&definition));
+        started.get_or_insert_with(journal.workflow.clone(), || Arc::clone(&definition));
         drop(started);
         if self.0.store.is_shared() || self.0.retention.deletes_something() {
             self.keep();

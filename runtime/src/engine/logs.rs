@@ -1,10 +1,10 @@
 //! The logs beside the runs, and the way of a node to its engine.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::inner::Engine;
 use crate::context::Context;
+use crate::sorted::SortedSet;
 use crate::store::{LogStore, Store};
 use crate::value::MaxSize;
 
@@ -62,7 +62,7 @@ impl Engine {
     }
 
     /// The logs of scopes that are being trimmed.
-    pub(crate) fn scope_trims(&self) -> Arc<Mutex<BTreeSet<String>>> {
+    pub(crate) fn scope_trims(&self) -> Arc<Mutex<SortedSet<String>>> {
         Arc::clone(&self.0.env.scope_trims)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use futures::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::Value as Json;
 
 use super::inner::Engine;
@@ -112,7 +112,7 @@ impl Engine {
                 self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()));
                 recovery.failed.push((damaged.id, RunError::Store(damaged.error)));
             }
-            let resumed = futures::stream::iter(claimed.runs).map(|header| async move {
+            let resumed = futures_util::stream::iter(claimed.runs).map(|header| async move {
                 let id = header.id.clone();
                 (id, self.resume(header).await)
             });
@@ -361,7 +361,7 @@ impl Engine {
     /// Reports suspended runs of registered workflows that no living engine has, and that this program could not resume
     /// when they are due.
     async fn check_suspended(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
-        for (name, versions) in &self.0.workflows {
+        for (name, versions) in self.0.workflows.iter() {
             let suspended = RunQuery {
                 workflows: vec![name.clone()],
                 status: vec![RunStatus::Waiting, RunStatus::Sleeping],
@@ -393,7 +393,7 @@ impl Engine {
     }
 
     async fn check_each(&self, runs: Vec<RunHeader>, recovery: &mut Recovery) -> Result<(), StoreError> {
-        let checked = futures::stream::iter(runs).map(|header| async move {
+        let checked = futures_util::stream::iter(runs).map(|header| async move {
             // One that could not be resumed is reported already.
             let is_reported = self.halted().contains_key(&header.key);
             let obstacle = if is_reported { Ok(None) } else { self.obstacle(&header).await };
@@ -419,7 +419,7 @@ impl Engine {
     pub(super) fn release_later(&self, id: &str) {
         let (engine, id) = (self.not_held(), id.to_owned());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        runtime.spawn(async move { engine.release(&id).await });
+        runtime.spawn(async move { engine.release(&id).await }.boxed());
     }
 
     async fn disown(&self, id: &str) -> Result<(), StoreError> {

@@ -1,28 +1,27 @@
 //! Which records of a node's requests a retry voids, if the node runs again.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::shared::below;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::store::Stored;
 
 /// Voids the records by which requests of a node have failed for good, and those that only stopped something inside
 /// them. Only the records before `until` count: later ones have not happened for the fork, and an attempt that failed
 /// only then counts as interrupted.
-pub(super) fn retry_requests(requests: &[&Stored], until: u64, voids: &mut BTreeSet<u64>) {
-    let mut graphs: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
+pub(super) fn retry_requests(requests: &[&Stored], until: u64, voids: &mut SortedSet<u64>) {
+    let mut graphs: SortedMap<&str, Vec<&Stored>> = SortedMap::new();
     let mut others: Vec<&Stored> = Vec::new();
     for stored in requests.iter().copied().filter(|stored| stored.seq < until) {
         let path = stored.record.path.as_str();
         let around = graphs.keys().find(|at| path == **at || below(path, at)).copied();
         match around.or(is_entered(stored).then_some(path)) {
-            Some(at) => graphs.entry(at).or_default().push(stored),
+            Some(at) => graphs.get_or_insert_with(at, Vec::new).push(stored),
             None => others.push(stored),
         }
     }
     retry_failed(&others, voids);
-    for (path, records) in graphs {
+    for (path, records) in graphs.into_pairs() {
         retry_graph(path, &records, until, voids);
     }
 }
@@ -41,8 +40,8 @@ fn is_entered(stored: &Stored) -> bool {
 }
 
 /// Voids the failures of steps, and of children without a graph inside.
-fn retry_failed(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
-    let mut failed: BTreeSet<&str> = BTreeSet::new();
+fn retry_failed(requests: &[&Stored], voids: &mut SortedSet<u64>) {
+    let mut failed: SortedSet<&str> = SortedSet::new();
     for stored in requests {
         let path = stored.record.path.as_str();
         match &stored.record.kind {
@@ -69,7 +68,7 @@ fn may_be_retried(fault: Option<&Fault>) -> bool {
 /// A child workflow that had failed for good, or was about to, starts from its beginning: its graph is not known here,
 /// and so neither are the records that led to its end. One that was under way continues from there: its nodes continue
 /// the attempts that were under way, and their failed requests are retried too.
-fn retry_graph(path: &str, records: &[&Stored], until: u64, voids: &mut BTreeSet<u64>) {
+fn retry_graph(path: &str, records: &[&Stored], until: u64, voids: &mut SortedSet<u64>) {
     let stopping = |at: &&Stored| at.record.path == path && at.record.kind == EventKind::RunCancelling;
     let stopped = records.iter().position(stopping).unwrap_or(records.len());
     let end = records.iter().rfind(|stored| stored.record.path == path && is_end(&stored.record.kind));
@@ -90,7 +89,7 @@ fn retry_graph(path: &str, records: &[&Stored], until: u64, voids: &mut BTreeSet
     };
     let stops = records[stopped..].iter().filter(|stored| is_stop(&stored.record.kind));
     voids.extend(stops.map(|stored| stored.seq));
-    for (node, requests) in leaves(records) {
+    for (node, requests) in leaves(records).into_pairs() {
         let last = records.iter().rfind(|at| at.record.path == node && (is_start(at) || is_end(&at.record.kind)));
         if last.is_some_and(|last| is_start(last) || voids.contains(&last.seq)) {
             retry_requests(&requests, until, voids);
@@ -124,14 +123,15 @@ fn is_around(around: &str, node: &str) -> bool {
 }
 
 /// The nodes of a graph without a graph inside, each with the records of its requests.
-fn leaves<'h>(records: &[&'h Stored]) -> BTreeMap<&'h str, Vec<&'h Stored>> {
-    let mut leaves: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
+fn leaves<'h>(records: &[&'h Stored]) -> SortedMap<&'h str, Vec<&'h Stored>> {
+    let mut leaves: SortedMap<&str, Vec<&Stored>> = SortedMap::new();
     for stored in records.iter().copied() {
         let path = stored.record.path.as_str();
-        if let Some((_, requests)) = leaves.iter_mut().find(|(leaf, _)| below(path, leaf)) {
+        let around = leaves.keys().find(|leaf| below(path, leaf)).copied();
+        if let Some(requests) = around.and_then(|leaf| leaves.get_mut(leaf)) {
             requests.push(stored);
         } else if is_start(stored) && !is_entered(stored) {
-            leaves.entry(path).or_default();
+            leaves.get_or_insert_with(path, Vec::new);
         }
     }
     leaves

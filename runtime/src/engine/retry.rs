@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::derived::Deriver;

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use futures::future::select;
+use futures_util::future::select;
 use serde::Serialize;
 use serde_json::Value as Json;
 

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 
-use futures::FutureExt;
+use futures_util::FutureExt;
 use serde_json::Value as Json;
 
 use super::inner::Engine;

@@ -20,6 +20,7 @@ use crate::run_error::RunError;
 use crate::shared::{Journal, Snapshots};
 use crate::store::{RunHeader, RunKey, Snapshot, Stored};
 use crate::table::{Definition, Executable};
+use futures_util::FutureExt;
 
 /// How many records are read and folded at once.
 const PAGE: usize = 512;
@@ -41,7 +42,7 @@ impl Snapshots for Due {
         let Some(inner) = self.0.upgrade() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if inner.snapshots.push(run) {
-            runtime.spawn(make_all(Worker { inner: Weak::clone(&self.0), is_done: false }));
+            runtime.spawn(make_all(Worker { inner: Weak::clone(&self.0), is_done: false }).boxed());
         }
     }
 }

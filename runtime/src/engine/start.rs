@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use futures::StreamExt;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

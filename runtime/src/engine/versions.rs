@@ -1,10 +1,10 @@
 //! The versions of a workflow that one program has.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::BuildError;
 use crate::compile;
+use crate::sorted::SortedMap;
 use crate::table::Definition;
 
 /// A version of a workflow.
@@ -72,11 +72,11 @@ impl Versions {
 /// # Errors
 /// [`BuildError::NoNewestVersion`] and [`BuildError::SameGraph`].
 pub(super) fn by_name(
-    newest: BTreeMap<String, Version>,
+    newest: SortedMap<String, Version>,
     earlier: Vec<Version>,
-) -> Result<BTreeMap<String, Versions>, BuildError> {
-    let mut workflows: BTreeMap<String, Versions> =
-        newest.into_iter().map(|(name, newest)| (name, Versions::only(newest))).collect();
+) -> Result<SortedMap<String, Versions>, BuildError> {
+    let mut workflows: SortedMap<String, Versions> =
+        newest.into_pairs().map(|(name, newest)| (name, Versions::only(newest))).collect();
     for version in earlier {
         let name = &version.definition.name;
         let Some(versions) = workflows.get_mut(name) else {

@@ -1,9 +1,9 @@
 //! Which records of a run a retry has voided.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::event::EventKind;
+use crate::sorted::SortedSet;
 use crate::store::Stored;
 
 /// The records that count: those that no retry has voided.
@@ -12,7 +12,7 @@ pub(crate) fn effective(history: Vec<Stored>) -> Vec<Stored> {
     history.into_iter().filter(|stored| !voided.contains(&stored.seq)).collect()
 }
 
-pub(super) fn voided(history: &[Stored]) -> BTreeSet<u64> {
+pub(super) fn voided(history: &[Stored]) -> SortedSet<u64> {
     let voids = history.iter().filter_map(|stored| match &stored.record.kind {
         EventKind::RunRetried { voids, .. } => Some(voids),
         _ => None,

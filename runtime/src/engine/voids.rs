@@ -1,6 +1,5 @@
 //! Which records of a run are voided when it is retried or forked.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::shared::below;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Executable};
 
@@ -124,7 +124,7 @@ fn voids_of(
     until: u64,
     from_nodes: &[String],
     rerun: &[String],
-) -> Result<BTreeSet<u64>, Halt> {
+) -> Result<SortedSet<u64>, Halt> {
     let past = Past::of(executable, definition, &history, until)?;
     let mut voids = past.led_to_the_end();
     let is_asked = !(from_nodes.is_empty() && rerun.is_empty());
@@ -146,7 +146,7 @@ fn voids_of(
 struct Past {
     first: Option<Stored>,
     facts: Vec<Fact>,
-    nodes: BTreeMap<TaskId, Node>,
+    nodes: SortedMap<TaskId, Node>,
     /// The run is to continue from the records before this number.
     until: u64,
 }
@@ -158,7 +158,7 @@ impl Past {
         history: &[Stored],
         until: u64,
     ) -> Result<Past, Halt> {
-        let mut past = Past { first: history.first().cloned(), facts: Vec::new(), nodes: BTreeMap::new(), until };
+        let mut past = Past { first: history.first().cloned(), facts: Vec::new(), nodes: SortedMap::new(), until };
         let Some((first, rest)) = history.split_first() else { return Ok(past) };
         let mut replay = begin(executable, definition, first)?;
         for stored in rest {
@@ -187,7 +187,7 @@ impl Past {
     fn see(&mut self, run: &Run<()>, task: TaskId, stored: &Stored, stopping: Option<StopReason>) -> Option<()> {
         let place = run.place_of(task)?;
         let (is_leaf, parent) = (run.is_leaf(task), run.parent_of(task));
-        let node = self.nodes.entry(task).or_insert(Node {
+        let node = self.nodes.get_or_insert_with(task, || Node {
             place,
             is_leaf,
             parent,
@@ -227,10 +227,10 @@ impl Past {
     /// The records that led to the end of the run. A leaf that failed, or was stopped, has all its attempts again and
     /// waits for its turn like any other; the records of its requests stay. An attempt that may run at most once, and was
     /// stopped in the middle, counts as interrupted: it may have had its effect.
-    fn led_to_the_end(&self) -> BTreeSet<u64> {
-        let mut voids = BTreeSet::new();
-        let mut again = BTreeSet::new();
-        for (task, node) in &self.nodes {
+    fn led_to_the_end(&self) -> SortedSet<u64> {
+        let mut voids = SortedSet::new();
+        let mut again = SortedSet::new();
+        for (task, node) in self.nodes.iter() {
             let counts = matches!(node.end, End::Failed | End::Stopped) && self.leads_to_the_end(node.parent);
             if counts && node.is_leaf && !node.is_cut_short() {
                 again.insert(*task);
@@ -297,7 +297,7 @@ impl Past {
 
     /// Voids the attempts of leaves: they have all their attempts again and wait for their turn. Failed requests are
     /// retried.
-    fn void_attempts(&self, leaves: &BTreeSet<TaskId>, voids: &mut BTreeSet<u64>) {
+    fn void_attempts(&self, leaves: &SortedSet<TaskId>, voids: &mut SortedSet<u64>) {
         let of_them = |fact: &&Fact| fact.task.is_some_and(|task| leaves.contains(&task));
         let (requests, own): (Vec<&Fact>, Vec<&Fact>) = self.facts.iter().filter(of_them).partition(|at| at.is_request);
         let is_attempt = |fact: &&Fact| {
@@ -311,7 +311,7 @@ impl Past {
 
     /// Voids a node that is to run again, and all nodes behind it. `anew`: as if it had never started; otherwise the
     /// recorded results of its requests are returned to it. For a request, the node that made it runs again.
-    fn void_node(&self, path: &str, anew: bool, voids: &mut BTreeSet<u64>) {
+    fn void_node(&self, path: &str, anew: bool, voids: &mut SortedSet<u64>) {
         let at_path = |fact: &&Fact| fact.stored.record.path == path;
         // A node may also have run in an earlier attempt at the graph around it, which is void. If it ran only there,
         // the retry reaches it anyway.
@@ -349,7 +349,7 @@ impl Past {
     }
 
     /// Voids the ends of the nodes around it too, and the nodes behind those run again.
-    fn reopen_around(&self, task: TaskId, voids: &mut BTreeSet<u64>) {
+    fn reopen_around(&self, task: TaskId, voids: &mut SortedSet<u64>) {
         let Some((around, _)) = self.nodes.get(&task).and_then(|node| node.parent) else { return };
         for at in &self.facts {
             let Some(of) = at.task else { continue };
@@ -403,11 +403,11 @@ impl Past {
         &self,
         executable: &Arc<Executable>,
         definition: &Arc<Definition>,
-        voids: &mut BTreeSet<u64>,
+        voids: &mut SortedSet<u64>,
     ) -> Result<(), Halt> {
         let Some(first) = &self.first else { return Ok(()) };
         let mut replay = begin(executable, definition, first)?;
-        let mut stopped = BTreeSet::new();
+        let mut stopped = SortedSet::new();
         for fact in &self.facts {
             if voids.contains(&fact.stored.seq) {
                 continue;
@@ -427,7 +427,7 @@ impl Past {
     }
 }
 
-fn ranges(numbers: &BTreeSet<u64>) -> Vec<Range<u64>> {
+fn ranges(numbers: &SortedSet<u64>) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for number in numbers {
         match ranges.last_mut() {

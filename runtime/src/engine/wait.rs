@@ -1,6 +1,6 @@
 //! Waiting for several runs at once.
 
-use futures::future::{join_all, select_all};
+use futures_util::future::{join_all, select_all};
 use serde_json::Value as Json;
 
 use super::inner::Engine;

@@ -5,10 +5,12 @@ use std::fmt;
 
 use super::{GraphPrint, KindPrint, NodePrint, SourcePrint, WayKind, WayPrint};
 
+use crate::sorted::SortedSet;
+
 /// What a run has recorded of a node. Its outputs are checked against its type by the caller, who has the types.
 #[derive(Default)]
 pub(super) struct Seen {
-    pub(super) labels: BTreeSet<String>,
+    pub(super) labels: SortedSet<String>,
 }
 
 /// A graph then and now.
@@ -59,7 +61,7 @@ impl Pair<'_> {
             | (KindPrint::Each(_), KindPrint::Each(_)) => {}
             (then, now) => changes.push(format!("it was {then} and is {now} now")),
         }
-        let known: BTreeSet<String> =
+        let known: SortedSet<String> =
             now.routes.iter().filter_map(|route| route.label.as_deref()).flat_map(alternatives).collect();
         let lost = seen.labels.iter().filter(|label| !alternatives(label).all(|one| known.contains(&one)));
         changes.extend(lost.map(|label| format!("it took the label `{label}`, which it no longer has")));
@@ -137,12 +139,12 @@ fn by_name(was: &GraphPrint, is: &GraphPrint) -> Vec<Option<usize>> {
 
 /// Whether two `[..]` begin with the same node: their names are their texts, which change with their contents.
 fn begin_alike(was: &GraphPrint, is: &GraphPrint) -> bool {
-    let first = |graph: &GraphPrint| -> BTreeSet<usize> {
+    let first = |graph: &GraphPrint| -> SortedSet<usize> {
         let entries = entry_names(graph).into_iter();
         entries.filter_map(|entry| graph.nodes.iter().position(|node| node.name == *entry)).collect()
     };
     let now = by_name(was, is);
-    let began: Option<BTreeSet<usize>> = first(was).into_iter().map(|at| now[at]).collect();
+    let began: Option<SortedSet<usize>> = first(was).into_iter().map(|at| now[at]).collect();
     began.is_some_and(|began| !began.is_empty() && began == first(is))
 }
 
@@ -160,7 +162,7 @@ type Today<'f> = &'f dyn Fn(&str) -> Option<String>;
 
 /// The ways in, in a form in which two lists are equal if they have the same meaning; a source that is gone is `None`.
 #[expect(clippy::type_complexity, reason = "for nothing but being compared")]
-fn ways_by(ways: &[WayPrint], today: Today<'_>) -> Vec<(WayKind, Vec<Vec<(Option<String>, BTreeSet<String>)>>)> {
+fn ways_by(ways: &[WayPrint], today: Today<'_>) -> Vec<(WayKind, Vec<Vec<(Option<String>, SortedSet<String>)>>)> {
     let source = |source: &SourcePrint| {
         (today(&source.node), source.labels.iter().flat_map(|label| alternatives(label)).collect())
     };

@@ -1,7 +1,7 @@
 //! The records of a run, compared with the current graph.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,14 +11,15 @@ use super::compare::{Pair, Seen};
 use super::path::{Found, Renamed, below_child, inside_child};
 use super::{Body, Fingerprint, KindPrint};
 use crate::field::Unreadable;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::value;
 
 /// What has happened in a run, by the names of the graph under which it was recorded.
 pub(crate) struct Past {
     body: Body,
     /// By graph and node. If one graph runs as several nodes, their records are combined.
-    seen: BTreeMap<(usize, usize), Seen>,
-    unknown: BTreeSet<String>,
+    seen: SortedMap<(usize, usize), Seen>,
+    unknown: SortedSet<String>,
 }
 
 /// A node that no longer means what the run has recorded of it.
@@ -43,7 +44,7 @@ pub(crate) struct Translation {
     /// Whether the workflow takes another type than it did.
     pub(crate) has_other_input: bool,
     /// By the graph then and the graph now: for each node then, what it is now.
-    today: BTreeMap<(usize, usize), BTreeMap<usize, Today>>,
+    today: SortedMap<(usize, usize), SortedMap<usize, Today>>,
 }
 
 /// A current node: its name, its number in its graph, and the graph inside.
@@ -82,7 +83,7 @@ impl Past {
         if count == 0 || !sound {
             return Err(Unreadable::whole("the graphs of the fingerprint do not hang together"));
         }
-        Ok(Past { body, seen: BTreeMap::new(), unknown: BTreeSet::new() })
+        Ok(Past { body, seen: SortedMap::new(), unknown: SortedSet::new() })
     }
 
     /// The name of the workflow.
@@ -92,7 +93,7 @@ impl Past {
 
     /// Without the records of nodes that the graph does not have: they were made under a later one.
     pub(crate) fn without_unknown(self) -> Past {
-        Past { unknown: BTreeSet::new(), ..self }
+        Past { unknown: SortedSet::new(), ..self }
     }
 
     /// An attempt of that node began, or a record inside it was made.
@@ -124,10 +125,10 @@ impl Past {
             return;
         };
         for step in &steps {
-            self.seen.entry((step.graph, step.node)).or_default();
+            self.seen.get_or_insert_with((step.graph, step.node), Seen::default);
         }
         if let (Some(last), true) = (steps.last(), is_whole) {
-            what(self.seen.entry((last.graph, last.node)).or_default());
+            what(self.seen.get_or_insert_with((last.graph, last.node), Seen::default));
         }
     }
 
@@ -139,8 +140,8 @@ impl Past {
         let gone = "the record names it, but the graph that the run was recorded under has no such node";
         let unknown = self.unknown.iter().map(|path| Change { node: path.clone(), what: gone.to_owned() });
         let mut changes: Vec<Change> = unknown.collect();
-        let mut today = BTreeMap::new();
-        let mut reached = BTreeSet::new();
+        let mut today = SortedMap::new();
+        let mut reached = SortedSet::new();
         let mut open = VecDeque::from([Visit { was: 0, is: 0, has_run: true, path: old[0].name.clone() }]);
         while let Some(Visit { was, is, has_run, path }) = open.pop_front() {
             if !reached.insert((was, is, has_run)) {

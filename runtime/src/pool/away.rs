@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
@@ -167,7 +168,7 @@ impl Drop for Sent {
         };
         // Without a runtime the executor finds that the run is over.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(cancels);
+            runtime.spawn(cancels.boxed());
         }
     }
 }

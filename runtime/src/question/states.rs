@@ -1,10 +1,9 @@
 //! Which questions of a run are open: the fold of its records.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::event::{AfterFailure, EventKind};
+use crate::sorted::SortedMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
@@ -29,7 +28,7 @@ impl State {
 /// The states of the questions that a run has asked so far, by their ids.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct States {
-    by_id: BTreeMap<String, State>,
+    by_id: SortedMap<String, State>,
     /// What the last changes have replaced, if they may have to be undone.
     #[serde(skip)]
     replaced: Option<Vec<(String, Option<State>)>>,
@@ -68,12 +67,11 @@ impl States {
             return;
         }
         let from = below.map_or(String::new(), |path| format!("{path}/"));
-        let States { by_id, replaced } = self;
-        for (id, state) in by_id.range_mut(from.clone()..).take_while(|(id, _)| id.starts_with(&from)) {
-            if State::UNSETTLED.contains(state) {
-                replaced.iter_mut().for_each(|replaced| replaced.push((id.clone(), Some(*state))));
-                *state = State::Over;
-            }
+        let below = self.by_id.range(from.clone()..).take_while(|(id, _)| id.starts_with(&from));
+        let unsettled: Vec<String> =
+            below.filter(|(_, state)| State::UNSETTLED.contains(state)).map(|(id, _)| id.clone()).collect();
+        for id in unsettled {
+            self.set(&id, State::Over);
         }
     }
 

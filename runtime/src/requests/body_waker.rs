@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Wake, Waker};
 
-use futures::task::AtomicWaker;
+use futures_util::task::AtomicWaker;
 
 use crate::shared::{Desk, Shared, WaitingAttempts};
 

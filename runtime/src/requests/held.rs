@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 
 use super::task::RequestTask;
 use super::{Asker, HeldState, Inner, IsRecorded, had_ended};

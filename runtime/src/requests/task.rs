@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 
 use crate::error_text::stack_address;
 

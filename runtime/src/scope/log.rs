@@ -4,7 +4,6 @@
 //! position: a cache, which may be missing, and counts only if the entry at its position is there. So one that
 //! outlives the deletion of the log, since it was written at that time, says nothing: positions are never given again.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -14,6 +13,7 @@ use super::error::ScopeError;
 use super::fold::{Entry, Fold};
 use super::summary::Logged;
 use crate::engine::Engine;
+use crate::sorted::SortedSet;
 use crate::state_write::StateOp;
 use crate::store::{LogAppended, LogEntry, LogStore, NewLogEntry, Store};
 
@@ -31,7 +31,7 @@ pub(super) struct ScopeLog {
     /// How many updates are kept one by one at least.
     pub(super) updates: usize,
     /// The logs that the engine is trimming.
-    pub(super) trims: Arc<Mutex<BTreeSet<String>>>,
+    pub(super) trims: Arc<Mutex<SortedSet<String>>>,
     pub(super) scope: &'static str,
     pub(super) id: String,
     pub(super) log: String,

@@ -4,9 +4,10 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -20,6 +21,7 @@ use crate::context::Context;
 use crate::engine::Engine;
 use crate::fault::Fault;
 use crate::options::RetryPolicy;
+use crate::run_id::new_run_id;
 use crate::state::{StateKey, WriteMode, decode, zero_of};
 use crate::value::{self, MaxSize};
 
@@ -175,7 +177,8 @@ async fn of_program<'c, S: Scope>(
 ) -> Result<ScopedState<'c, S>, ScopeError> {
     let log = ScopeLog::new(&engine, S::NAME, id)?;
     let fold = log.read(u64::MAX).await?;
-    let entry = key.map_or_else(|| format!("program {}", uuid::Uuid::now_v7()), |key| format!("program {key:?}"));
+    let entry =
+        key.map_or_else(|| format!("program {}", new_run_id(SystemTime::now())), |key| format!("program {key:?}"));
     Ok(ScopedState { log, fold, max: engine.max_value_size(), entry, reader: Reader::Program, scope: PhantomData })
 }
 

@@ -1,12 +1,12 @@
 //! The entry that sums up the beginning of the log of a scope.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::WrittenBy;
 use super::fold::{Entry, Fold};
+
+use crate::sorted::SortedMap;
 
 /// An entry as it is read.
 pub(super) enum Logged {
@@ -28,7 +28,7 @@ pub(super) struct Summary {
 struct Folded {
     fold: Fold,
     /// By key.
-    last: BTreeMap<String, LastWrite>,
+    last: SortedMap<String, LastWrite>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -11,15 +11,16 @@
 //! An update is kept if it may be sent again, so that it is found to be there: if its run can be resumed or retried, or if a program has given it
 //! a key lately.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::error::{ScopeError, WrittenBy};
 use super::log::{KEYED, ScopeLog, not_json};
 use super::summary::{Logged, Summary};
+use crate::sorted::SortedSet;
 use crate::store::{LogEntry, LogTrim, RunStatus, Store};
 
 /// For how long the keys that a program gives its updates are kept.
@@ -31,12 +32,12 @@ const AT_ONCE: usize = 32;
 /// While it lives, no other reader trims the log.
 struct Alone {
     /// The logs that the engine is trimming.
-    trims: Arc<Mutex<BTreeSet<String>>>,
+    trims: Arc<Mutex<SortedSet<String>>>,
     log: String,
 }
 
 impl Alone {
-    fn of(trims: &Arc<Mutex<BTreeSet<String>>>, log: &str) -> Option<Self> {
+    fn of(trims: &Arc<Mutex<SortedSet<String>>>, log: &str) -> Option<Self> {
         let is_first = trims.lock().unwrap_or_else(PoisonError::into_inner).insert(log.to_owned());
         is_first.then(|| Alone { trims: Arc::clone(trims), log: log.to_owned() })
     }
@@ -89,7 +90,7 @@ impl ScopeLog {
         entries: impl Iterator<Item = (&'e LogEntry, &'e Logged)>,
     ) -> Result<Vec<bool>, ScopeError> {
         let entries: Vec<_> = entries.collect();
-        let runs: BTreeSet<String> = entries
+        let runs: SortedSet<String> = entries
             .iter()
             .filter_map(|(_, logged)| match logged.by() {
                 WrittenBy::InRun { run, .. } => Some(run.clone()),

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::future::IntoFuture;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::error::{ScopeError, WrittenBy};

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Either, Shared};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either, Shared};
 
 use super::closing::is_closing;
 use super::journal::{Journal, Progress};

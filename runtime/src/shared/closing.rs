@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::FutureExt;
 use tokio::runtime::Handle;
 
 /// Sets its flag when it is dropped, unless its task has run.
@@ -23,7 +24,7 @@ impl Drop for Probe {
 pub(super) fn is_closing(runtime: &Handle) -> bool {
     let is_closing = Arc::new(AtomicBool::new(false));
     let mut probe = Probe(Some(Arc::clone(&is_closing)));
-    drop(runtime.spawn(async move { drop(probe.0.take()) }));
+    drop(runtime.spawn(async move { drop(probe.0.take()) }.boxed()));
     is_closing.load(Ordering::Acquire)
 }
 

@@ -1,7 +1,6 @@
 //! The requests that nodes have made through their contexts: children, steps, questions, signals and timers, each with its
 //! records. A node that restarts from its top gets the recorded results from here.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
@@ -18,6 +17,7 @@ use crate::core::Process;
 use crate::event::EventKind;
 use crate::question::{AnswerError, check_schema};
 use crate::signal::AwaitedSignal;
+use crate::sorted::SortedMap;
 use crate::store::{Record, Stored};
 
 #[derive(Default)]
@@ -60,7 +60,7 @@ struct Inner {
     /// By path: the attempts of this process that hold a request.
     holders: HashMap<Arc<str>, Holder>,
     /// By the path of the wait: signals whose deliveries are about to be recorded.
-    delivering: BTreeMap<String, u64>,
+    delivering: SortedMap<String, u64>,
 }
 
 /// The attempt that holds a request, as the desk sees it.

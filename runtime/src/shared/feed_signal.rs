@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Waker;
 
-use futures::task::AtomicWaker;
+use futures_util::task::AtomicWaker;
 
 /// The feeds of an engine.
 #[derive(Default)]

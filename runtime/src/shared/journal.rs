@@ -4,12 +4,11 @@
 //! everything pushed before is durable. One append is under way at a time; records pushed meanwhile go into the next
 //! one, so that a run with many branches commits them together.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
-use futures::FutureExt;
+use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +26,7 @@ use crate::core::Place;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::question::{Given, States};
+use crate::sorted::SortedSet;
 use crate::store::{HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, StartedBy, Store, Tags};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
@@ -106,16 +106,16 @@ impl Journal {
             ended: header.status.is_over(),
             rests: None,
             cancelled: false,
-            late_answers: BTreeSet::new(),
-            sent: BTreeSet::new(),
-            late_signals: BTreeSet::new(),
+            late_answers: SortedSet::new(),
+            sent: SortedSet::new(),
+            late_signals: SortedSet::new(),
             questions: QuestionIndex::default(),
             next: None,
             over: None,
             transaction: None,
             held_for_transaction: false,
             next_snapshot: u64::MAX,
-            child_graphs: BTreeSet::new(),
+            child_graphs: SortedSet::new(),
         };
         let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
         Journal {

@@ -26,7 +26,7 @@ mod watching;
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
@@ -59,6 +59,7 @@ use crate::fault::Fault;
 use crate::fingerprint::FormerNames;
 use crate::halt::Halt;
 use crate::node_info::AnyGraph;
+use crate::sorted::SortedSet;
 use crate::state_write::StateWrite;
 use crate::store::StoreError;
 use crate::trace::{self, GuardedSpan, RunFacts, TraceContext, Work};
@@ -98,14 +99,14 @@ pub(crate) struct Env {
     /// How many updates of a scope are kept one by one at least.
     pub(crate) scope_updates: usize,
     /// The logs of scopes that are being trimmed.
-    pub(crate) scope_trims: Arc<Mutex<BTreeSet<String>>>,
+    pub(crate) scope_trims: Arc<Mutex<SortedSet<String>>>,
     /// Has attempts at nodes of pools executed elsewhere.
     pub(crate) executor: Option<Arc<dyn Executor>>,
     /// Whether it is that of a lab: delays before retries have no jitter, so that a test does the same each time, and nodes of any pool
     /// are executed here.
     pub(crate) is_lab: bool,
     /// The pools whose attempts are executed here all the same.
-    pub(crate) own_pools: BTreeSet<String>,
+    pub(crate) own_pools: SortedSet<String>,
     /// The workflows that recorded runs have called here, by the hashes of their graphs: only the nodes that call them have
     /// them otherwise.
     pub(crate) called: Mutex<HashMap<u64, AnyGraph>>,
@@ -133,7 +134,7 @@ impl Default for Env {
             scope_trims: Arc::default(),
             executor: None,
             is_lab: false,
-            own_pools: BTreeSet::new(),
+            own_pools: SortedSet::new(),
             called: Mutex::default(),
         }
     }

@@ -1,9 +1,8 @@
 //! Records that are pushed to a journal and not appended yet.
 
-use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use futures::future::{BoxFuture, Shared};
+use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::mpsc;
 
 use super::question_index::QuestionIndex;
@@ -15,6 +14,7 @@ use super::transaction::OpenTransaction;
 use crate::core::Place;
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::sorted::SortedSet;
 use crate::store::{Compact, HeaderChange, NewRun, Record, Records, RunStatus, to_the_millisecond};
 
 /// Records, some of them compact.
@@ -45,11 +45,11 @@ pub(super) struct Inner {
     /// Whether a cancellation of the run is recorded.
     pub(super) cancelled: bool,
     /// Questions for which an answer of this process came after one of another process.
-    pub(super) late_answers: BTreeSet<String>,
+    pub(super) late_answers: SortedSet<String>,
     /// The names and ids of signals that this process has pushed and that are not recorded yet.
-    pub(super) sent: BTreeSet<(String, String)>,
+    pub(super) sent: SortedSet<(String, String)>,
     /// Those of them that came after one of another process.
-    pub(super) late_signals: BTreeSet<(String, String)>,
+    pub(super) late_signals: SortedSet<(String, String)>,
     /// The open questions as the store has them.
     pub(super) questions: QuestionIndex,
     /// The run that begins with the last of the pending records, which says that this one has started over.
@@ -63,7 +63,7 @@ pub(super) struct Inner {
     /// How many records there are when the next snapshot is due.
     pub(super) next_snapshot: u64,
     /// The hashes of the graphs of children that were stored with its records.
-    pub(super) child_graphs: BTreeSet<u64>,
+    pub(super) child_graphs: SortedSet<u64>,
 }
 
 /// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before

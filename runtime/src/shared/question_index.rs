@@ -1,11 +1,11 @@
 //! The open questions of a run as its store has them, so that each append reports what changes.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use crate::asked::Question;
 use crate::event::EventKind;
 use crate::question::{States, closes};
+use crate::sorted::{SortedMap, SortedSet};
 use crate::store::{OpenQuestion, QuestionChange, Record};
 
 /// Which questions are open by the records that were appended, or are being appended.
@@ -13,7 +13,7 @@ use crate::store::{OpenQuestion, QuestionChange, Record};
 pub(super) struct QuestionIndex {
     states: States,
     /// Those that the store has as open.
-    reported: BTreeSet<String>,
+    reported: SortedSet<String>,
     /// What the last change has done to the set of those, if it may have to be undone: whether each was in it.
     replaced: Vec<(String, bool)>,
 }
@@ -69,7 +69,7 @@ impl QuestionIndex {
             change if !is_all => return change,
             change => change,
         };
-        let reported: BTreeSet<&str> = open.iter().map(|open| open.question.id.as_str()).collect();
+        let reported: SortedSet<&str> = open.iter().map(|open| open.question.id.as_str()).collect();
         let others = self.states.open().filter(|id| !reported.contains(id)).filter_map(text);
         let others: Vec<_> = others.map(|question| OpenQuestion { question, asked: time }).collect();
         open.extend(others);
@@ -85,7 +85,7 @@ impl QuestionIndex {
     ) -> QuestionChange {
         self.states.begin();
         self.replaced.clear();
-        let mut touched = BTreeMap::new();
+        let mut touched = SortedMap::<String, Option<Question>>::new();
         for Record { path, kind } in records {
             let is_of_question = matches!(
                 kind,
@@ -114,7 +114,7 @@ impl QuestionIndex {
             }
         }
         let mut change = QuestionChange::default();
-        for (id, asked) in touched {
+        for (id, asked) in touched.into_pairs() {
             if !self.states.is_open(&id) {
                 if self.reported.remove(&id) {
                     self.replaced.push((id.clone(), true));

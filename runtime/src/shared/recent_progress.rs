@@ -1,11 +1,12 @@
 //! The progress that running nodes have sent, for watchers that come later.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
 use super::tree::below;
 use crate::event::Event;
+use crate::sorted::SortedMap;
 
 /// How much of each node is kept.
 const OF_NODE: usize = 1024;
@@ -16,7 +17,7 @@ const OF_RUN: usize = 65_536;
 /// By path: the last progress of each attempt that is under way.
 #[derive(Default)]
 pub(super) struct RecentProgress {
-    by_path: BTreeMap<String, VecDeque<Arc<Event>>>,
+    by_path: SortedMap<String, VecDeque<Arc<Event>>>,
     kept: usize,
     /// How much was sent in this process.
     sent: u64,
@@ -30,7 +31,7 @@ impl RecentProgress {
     }
 
     pub(super) fn keep(&mut self, event: &Arc<Event>) {
-        let of_node = self.by_path.entry(event.path.clone()).or_default();
+        let of_node = self.by_path.get_or_insert_with(event.path.clone(), VecDeque::new);
         if of_node.len() == OF_NODE || self.kept >= OF_RUN {
             self.kept -= usize::from(of_node.pop_front().is_some());
         }
@@ -47,7 +48,7 @@ impl RecentProgress {
     pub(super) fn forget(&mut self, path: &str) {
         let behind = self
             .by_path
-            .range::<str, _>((Bound::Included(path), Bound::Unbounded))
+            .range::<str>((Bound::Included(path), Bound::Unbounded))
             .take_while(|(of, _)| of.starts_with(path));
         let over: Vec<String> = behind.map(|(of, _)| of).filter(|of| *of == path || below(of, path)).cloned().collect();
         for of in over {

@@ -1,7 +1,6 @@
 //! The state of the requests of nodes: the fold of their records. It depends only on paths and records. The
 //! [`Desk`](super::Desk) knows which attempt holds a request and gets its result.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::time::SystemTime;
 
@@ -18,6 +17,7 @@ use crate::fault::Cause;
 use crate::fingerprint::Fnv1a;
 use crate::question::Questions;
 use crate::signal::AwaitedSignal;
+use crate::sorted::SortedMap;
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 
@@ -363,7 +363,7 @@ impl RequestState {
     }
 
     /// What is to be delivered now; see [`Signals::deliveries`].
-    pub(super) fn deliveries(&self, under_way: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    pub(super) fn deliveries(&self, under_way: &SortedMap<String, u64>) -> Vec<(String, u64)> {
         let can_take = |path: &str| self.items.get(path).is_some_and(|item| item.awaits && !item.withdrawn);
         let is_held_up = |name: &str| {
             let mut withdrawing = self.withdrawing.keys();

@@ -17,7 +17,7 @@
 //! remaining waits have got must not change with that. If the record that had freed a signal is void, the last wait to
 //! which it was delivered has it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,7 @@ use crate::core::pairs;
 use crate::event::{AfterFailure, EventKind, millis};
 use crate::question::closes;
 use crate::signal::AwaitedSignal;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::store::Record;
 
 /// How many signals of the runs before it a run knows by their ids.
@@ -37,30 +38,30 @@ const KNOWN_TO_NEXT: usize = 1024;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Signals {
     /// By the numbers of their records: signals that a wait has, or may still get.
-    received: BTreeMap<u64, Received>,
+    received: SortedMap<u64, Received>,
     /// The names and ids of all signals that have come with an id, each with its place in the order in which they came.
     #[serde(with = "pairs")]
-    known: BTreeMap<(String, String), u64>,
+    known: SortedMap<(String, String), u64>,
     /// Of these, those of signals that were rejected, each with the number of the one that has come in its place.
     #[serde(with = "pairs")]
-    rejected: BTreeMap<(String, String), Option<u64>>,
+    rejected: SortedMap<(String, String), Option<u64>>,
     /// By the numbers of their records: signals with an id that was known when they came. One of them takes the place of the first if
     /// that is rejected. They are few, since a signal with a known id is only recorded if two senders are at it at once, or if a retry
     /// has voided that the first was rejected.
-    repeated: BTreeMap<u64, Received>,
+    repeated: SortedMap<u64, Received>,
     /// By the name of the signal.
-    queues: BTreeMap<String, Queue>,
+    queues: SortedMap<String, Queue>,
     /// By path.
-    waits: BTreeMap<String, Wait>,
+    waits: SortedMap<String, Wait>,
     /// Signals that were taken by nodes that are over, in graphs that may start anew: by the path of the wait and the number
     /// of the signal, with the nodes of `[..]` around it.
     #[serde(with = "pairs")]
-    taken: BTreeMap<(String, u64), Vec<String>>,
+    taken: SortedMap<(String, u64), Vec<String>>,
     /// Children that were dropped, and below which a signal was taken.
-    dropped: BTreeSet<String>,
+    dropped: SortedSet<String>,
     /// The graphs that were entered and are not over, nested workflows and child workflows: the paths right below one of
     /// them are nodes, and not requests.
-    graphs: BTreeSet<String>,
+    graphs: SortedSet<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,8 +78,8 @@ struct Received {
 /// The signals of a name that no wait has, and the waits for it that have none, each since a record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Queue {
-    free: BTreeSet<u64>,
-    open: BTreeMap<u64, String>,
+    free: SortedSet<u64>,
+    open: SortedMap<u64, String>,
     /// That of the payload, by the last wait that had another one than the wait before.
     schema: Option<Value>,
 }
@@ -149,7 +150,7 @@ impl Signals {
                 let since = self.waits.get(path).filter(is_open).map_or(number, |wait| wait.since);
                 self.end(path, path);
                 if schema.is_some() {
-                    self.queues.entry(name.clone()).or_default().schema.clone_from(schema);
+                    self.queues.get_or_insert_with(name.clone(), Queue::default).schema.clone_from(schema);
                 }
                 let (name, inside) = (name.clone(), inside.clone());
                 let wait = Wait { name, until: *until, inside, since, has: Has::Withdrawn };
@@ -200,7 +201,7 @@ impl Signals {
     /// A signal waits for the next wait.
     fn free(&mut self, signal: u64) {
         if let Some(Received { name, .. }) = self.received.get(&signal) {
-            self.queues.entry(name.clone()).or_default().free.insert(signal);
+            self.queues.get_or_insert_with(name.clone(), Queue::default).free.insert(signal);
         }
     }
 
@@ -213,9 +214,8 @@ impl Signals {
         if self.rejected.get(&of).is_some_and(|in_its_place| in_its_place.is_some_and(|other| other != signal)) {
             return;
         }
-        let mut repeated = self.repeated.iter();
-        let other = repeated.find(|(_, other)| other.name == of.0 && other.id.as_ref() == Some(&of.1));
-        let other = other.map(|(number, _)| *number);
+        let is_of = |other: &Received| other.name == of.0 && other.id.as_ref() == Some(&of.1);
+        let other = self.repeated.iter().find(|(_, other)| is_of(other)).map(|(number, _)| *number);
         self.rejected.insert(of, None);
         if let Some(other) = other {
             self.replace_by(other);
@@ -235,7 +235,7 @@ impl Signals {
     fn open(&mut self, path: &str, since: u64) {
         if let Some(wait) = self.waits.get_mut(path) {
             (wait.has, wait.since) = (Has::Nothing, since);
-            self.queues.entry(wait.name.clone()).or_default().open.insert(since, path.to_owned());
+            self.queues.get_or_insert_with(wait.name.clone(), Queue::default).open.insert(since, path.to_owned());
         }
     }
 
@@ -382,7 +382,7 @@ impl Signals {
     fn learn(&mut self, signal: (String, String)) -> bool {
         let place = self.known.len() as u64;
         let mut is_new = false;
-        self.known.entry(signal).or_insert_with(|| {
+        self.known.get_or_insert_with(signal, || {
             is_new = true;
             place
         });
@@ -413,7 +413,7 @@ impl Signals {
             Has::Taken(signal) => Some(signal),
             Has::Nothing | Has::Delivered(_) | Has::Withdrawn => None,
         });
-        let taken: BTreeSet<u64> = taken.chain(self.taken.keys().map(|(_, signal)| *signal)).collect();
+        let taken: SortedSet<u64> = taken.chain(self.taken.keys().map(|(_, signal)| *signal)).collect();
         let not_taken = self.received.iter().filter(|(signal, _)| !taken.contains(signal));
         let record = |(_, signal): (_, &Received)| {
             let Received { name, payload, at, plain, id, by } = signal.clone();
@@ -439,7 +439,7 @@ impl Signals {
     /// The open waits for which no signal has come, each with its path, by the names of the signals.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = (&str, AwaitedSignal)> {
         let open = self.queues.values().flat_map(|queue| {
-            let given: BTreeSet<&str> =
+            let given: SortedSet<&str> =
                 self.pairs(queue, |_| true, |_| true).into_iter().map(|(path, _)| path).collect();
             let left = queue.open.values().map(String::as_str).filter(move |path| !given.contains(path));
             left.map(|path| (path, &queue.schema))
@@ -473,7 +473,7 @@ impl Signals {
     /// whether a signal of this name is about to become free.
     pub(super) fn deliveries(
         &self,
-        under_way: &BTreeMap<String, u64>,
+        under_way: &SortedMap<String, u64>,
         can_take: impl Fn(&str) -> bool,
         is_held_up: impl Fn(&str) -> bool,
     ) -> Vec<(String, u64)> {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 
 use super::journal::Journal;
 use crate::halt::Halt;

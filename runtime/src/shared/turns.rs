@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::{BoxFuture, Shared};
+use futures_util::future::{BoxFuture, Shared};
 
 use super::journal::Journal;
 use super::transaction::{Held, Turn};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll, Wake};
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 /// Waits on this thread, so that no other task runs and the clock does not advance meanwhile.
 pub(super) fn at_once<T>(future: BoxFuture<'_, T>) -> T {

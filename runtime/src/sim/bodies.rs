@@ -8,8 +8,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::select_all;
+use futures_util::FutureExt;
+use futures_util::future::select_all;
 use graphweft_graph::{START, Way};
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;

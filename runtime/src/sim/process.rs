@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, pending, ready};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, pending, ready};
 use serde_json::Value as Json;
 
 use super::at_once::at_once;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::error::StoreError;

@@ -3,15 +3,15 @@
 mod commits;
 mod logs;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use foldhash::HashMap;
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use self::commits::{Commits, Committed};
@@ -22,6 +22,8 @@ use super::{
     RunHeader, RunKey, RunOverview, RunQuery, RunStatus, StartedOver, Store, StoreError, Stored, Tags,
     to_the_millisecond,
 };
+
+use crate::sorted::{SortedMap, SortedSet};
 
 /// Keeps runs in memory, until the process ends. The default store of an engine.
 ///
@@ -43,7 +45,7 @@ pub struct MemoryStore(Arc<Mutex<Runs>>, MemoryLogs);
 
 struct Runs {
     /// Boxed: in the map, others move to make room.
-    runs: BTreeMap<RunKey, Box<Run>>,
+    runs: SortedMap<RunKey, Box<Run>>,
     by_id: HashMap<String, RunKey>,
     /// The order in which batches were added.
     commits: Commits,
@@ -57,13 +59,13 @@ struct Runs {
     ready: BTreeSet<(SystemTime, RunKey)>,
     /// Suspended runs that can resume without an answer, by the time when they were suspended.
     suspended: BTreeSet<(SystemTime, RunKey)>,
-    nudged: BTreeSet<RunKey>,
+    nudged: SortedSet<RunKey>,
     /// Runs that are over, in the order in which they ended: by a number that only grows.
-    ended: BTreeMap<u64, RunKey>,
+    ended: SortedMap<u64, RunKey>,
     last_end: u64,
     max_resident_finished: usize,
     /// The open questions, in the order in which they were asked.
-    questions: BTreeMap<QuestionPlace, OpenQuestion>,
+    questions: SortedMap<QuestionPlace, OpenQuestion>,
     /// The ids of deleted runs, and until when they are kept.
     deleted: HashMap<String, SystemTime>,
     /// Who has a periodic task, and until when.
@@ -73,7 +75,7 @@ struct Runs {
 impl Default for Runs {
     fn default() -> Self {
         Runs {
-            runs: BTreeMap::new(),
+            runs: SortedMap::new(),
             by_id: HashMap::default(),
             commits: Commits::default(),
             graphs: HashMap::default(),
@@ -82,11 +84,11 @@ impl Default for Runs {
             last_run: 0,
             ready: BTreeSet::new(),
             suspended: BTreeSet::new(),
-            nudged: BTreeSet::new(),
-            ended: BTreeMap::new(),
+            nudged: SortedSet::new(),
+            ended: SortedMap::new(),
             last_end: 0,
             max_resident_finished: 1000,
-            questions: BTreeMap::new(),
+            questions: SortedMap::new(),
             deleted: HashMap::default(),
             tasks: HashMap::default(),
         }
@@ -98,7 +100,7 @@ struct Run {
     /// In order, without gaps, none of them empty.
     journal: Vec<Batch>,
     /// Its open questions by their ids, and when they were asked.
-    open: BTreeMap<String, SystemTime>,
+    open: SortedMap<String, SystemTime>,
     /// Its number in [`Runs::ended`].
     end: Option<u64>,
 }
@@ -222,7 +224,7 @@ impl Runs {
         self.deleted.remove(&new.id);
         self.last_run += 1;
         let key = RunKey(self.last_run);
-        let run = Run { header: new.header(key), journal: Vec::new(), open: BTreeMap::new(), end: None };
+        let run = Run { header: new.header(key), journal: Vec::new(), open: SortedMap::new(), end: None };
         let mut run = Box::new(run);
         run.add(&mut self.commits, 0, new.time, new.records.into());
         let created = run.header.clone();
@@ -301,7 +303,7 @@ impl Runs {
             }
         }
         for mut open in open.into_iter().filter(|_| !run.header.status.is_over()) {
-            let asked = *run.open.entry(open.question.id.clone()).or_insert(to_the_millisecond(open.asked));
+            let asked = *run.open.get_or_insert_with(open.question.id.clone(), || to_the_millisecond(open.asked));
             open.asked = asked;
             self.questions.insert(QuestionPlace { asked, run: key, question: open.question.id.clone() }, open);
         }

@@ -38,9 +38,9 @@ mod upkeep;
 use std::any::Any;
 use std::sync::Arc;
 
-use futures::FutureExt;
+use futures_util::FutureExt;
 #[doc(no_inline)]
-pub use futures::future::BoxFuture;
+pub use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 pub use append::{Append, Appended, HeaderChange};

@@ -4,7 +4,7 @@ use std::any::type_name;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 
 use super::Store;
 use super::append::Append;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Waker, Poll};
 
-use futures::task::noop_waker;
+use futures_util::task::noop_waker;
 use serde::Serialize;
 use serde_json::Value as Json;
 

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::future::BoxFuture;
+use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::world::World;

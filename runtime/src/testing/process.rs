@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use futures::future::{Either, select};
+use futures_util::future::{Either, select};
 use serde_json::Value as Json;
 
 use super::alarm::alarm;

@@ -1,6 +1,5 @@
 //! What all spans of a run say of it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::context::{TRACEPARENT, TraceContext};
@@ -48,7 +47,7 @@ impl RunFacts {
 }
 
 fn written(tags: &Tags) -> Option<String> {
-    let own = tags.iter().filter(|(key, _)| *key != TRACEPARENT);
-    let own: BTreeMap<&String, &String> = own.collect();
+    let mut own = tags.clone();
+    own.remove(TRACEPARENT);
     if own.is_empty() { None } else { serde_json::to_string(&own).ok() }
 }

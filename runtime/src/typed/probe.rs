@@ -674,7 +674,7 @@ words! {
     FromAnything: [E] Words<'_, E> = |_error| vec![format!("an error of type `{}`", std::any::type_name::<E>())];
 }
 
-pub use futures::future::lazy;
+pub use futures_util::future::lazy;
 
 /// Gives the closure of `retry(when = ..)` the type of its argument.
 pub fn when<E>(may_retry: impl Fn(&E) -> bool, error: &E) -> bool {

@@ -1,6 +1,6 @@
 //! The graphs inside a node: one for a nested workflow, one for each item of `[..]`.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -16,6 +16,7 @@ use crate::core::task::{Execution, Task};
 use crate::core::task_id::TaskId;
 use crate::core::token::Arrived;
 use crate::fault::Failure;
+use crate::sorted::SortedSet;
 
 impl<V> RunState<V> {
     /// The inputs of the graphs inside a node were made.
@@ -41,7 +42,7 @@ impl<V> RunState<V> {
             has_cut: false,
             failed: None,
             places: HashMap::new(),
-            idle: BTreeSet::new(),
+            idle: SortedSet::new(),
         }));
         if pace == ItemPace::AtOnce {
             for _ in 0..count {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -193,9 +193,9 @@ async fn what_is_being_appended_is_not_taken_for_news() {
             tokio::task::yield_now().await;
             may_tell.add_permits(2);
         };
-        futures::join!(caught_up, later);
+        futures_util::join!(caught_up, later);
     };
-    let (flushed, ()) = futures::join!(journal.flush(), catching_up);
+    let (flushed, ()) = futures_util::join!(journal.flush(), catching_up);
     flushed.expect("it is recorded");
     journal.push("flow/a".to_owned(), said());
     assert_eq!(journal.flush().await, Ok(()));
@@ -313,7 +313,7 @@ async fn a_run_that_was_taken_over_before_its_journal_hears_that_it_has_recorded
         take_over(&store, owner).await;
         may_tell.add_permits(1);
     };
-    let (flushed, ()) = futures::join!(journal.flush(), meanwhile);
+    let (flushed, ()) = futures_util::join!(journal.flush(), meanwhile);
     assert_eq!(flushed, Err(Halt::Fenced));
     assert_eq!(kinds(&store, "x").await, ["message", "message", "run_resumed"]);
 }
@@ -329,7 +329,7 @@ async fn a_run_whose_journal_hears_late_that_it_has_recorded_moves_if_it_was_not
         add_from_elsewhere(&store, answered()).await;
         may_tell.add_permits(1);
     };
-    let (flushed, ()) = futures::join!(journal.flush(), meanwhile);
+    let (flushed, ()) = futures_util::join!(journal.flush(), meanwhile);
     assert_eq!(flushed, Ok(()));
 }
 

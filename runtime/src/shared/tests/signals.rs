@@ -7,6 +7,7 @@ use serde_json::json;
 use super::super::signals::Signals;
 use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::Cause;
+use crate::sorted::SortedMap;
 
 const WAIT: &str = "w/a/wait:m.1";
 const OTHER: &str = "w/b/wait:m.1";
@@ -65,7 +66,7 @@ fn folded(records: &[(&str, EventKind)]) -> Signals {
 }
 
 fn next(signals: &Signals) -> Vec<(String, u64)> {
-    signals.deliveries(&[].into(), |_| true, |_| false)
+    signals.deliveries(&SortedMap::new(), |_| true, |_| false)
 }
 
 #[test]
@@ -81,10 +82,10 @@ fn the_oldest_signal_goes_to_the_wait_that_has_been_open_for_the_longest_time() 
     assert_eq!(next(&signals), [(OTHER.to_owned(), 0), (WAIT.to_owned(), 3)]);
     assert!(signals.knows("m", "a") && !signals.knows("m", "b") && !signals.knows("n", "a"));
     assert_eq!(signals.open_waits().count(), 0);
-    let under_way = [(OTHER.to_owned(), 0)].into();
+    let under_way = SortedMap::from_iter([(OTHER.to_owned(), 0)]);
     assert_eq!(signals.deliveries(&under_way, |_| true, |_| false), [(WAIT.to_owned(), 3)]);
-    assert_eq!(signals.deliveries(&[].into(), |path| path == WAIT, |_| false), [(WAIT.to_owned(), 0)]);
-    assert!(signals.deliveries(&[].into(), |_| true, |name| name == "m").is_empty());
+    assert_eq!(signals.deliveries(&SortedMap::new(), |path| path == WAIT, |_| false), [(WAIT.to_owned(), 0)]);
+    assert!(signals.deliveries(&SortedMap::new(), |_| true, |name| name == "m").is_empty());
 }
 
 #[test]

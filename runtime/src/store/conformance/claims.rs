@@ -1,6 +1,6 @@
 //! Who executes a run.
 
-use futures::future::join;
+use futures_util::future::join;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Adding and reading records.
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 
 use super::*;
 use crate::store::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry};

@@ -128,7 +128,7 @@ pub async fn of_many_who_start_over_with_one_id_exactly_one_does(store: impl Sto
         runs.push(create(&store, new_run(&format!("run {at}"))).await.key);
     }
 
-    let all = futures::future::join_all(runs.iter().map(|run| start_over(&store, *run, 1, "next"))).await;
+    let all = futures_util::future::join_all(runs.iter().map(|run| start_over(&store, *run, 1, "next"))).await;
 
     let done = all.iter().filter(|started| matches!(started, StartedOver::Done(_))).count();
     let taken = all.iter().filter(|started| matches!(started, StartedOver::Existing)).count();

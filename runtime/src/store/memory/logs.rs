@@ -1,11 +1,12 @@
 //! Logs in memory.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 
+use crate::sorted::{SortedMap, SortedSet};
 use crate::store::logs::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry};
 use crate::store::{StoreError, to_the_millisecond};
 
@@ -16,7 +17,7 @@ pub(super) struct MemoryLogs(Arc<Mutex<Logs>>);
 #[derive(Default)]
 struct Logs {
     /// None of them empty.
-    logs: BTreeMap<String, Log>,
+    logs: SortedMap<String, Log>,
     /// The last position that was given, in any log.
     last: u64,
 }
@@ -40,7 +41,7 @@ impl Logs {
             return LogAppended::Conflict { end };
         }
         self.last += 1;
-        let log = self.logs.entry(log).or_default();
+        let log = self.logs.get_or_insert_with(log, Log::default);
         log.positions.insert(key.clone(), self.last);
         log.entries.push(LogEntry { position: self.last, key, value, time: to_the_millisecond(time) });
         LogAppended::Added { position: self.last }
@@ -51,7 +52,7 @@ impl Logs {
         let Some(Log { entries, positions }) = self.logs.get_mut(&log) else { return false };
         let Ok(at) = entries.binary_search_by_key(&until, |entry| entry.position) else { return false };
         entries[at].value = value;
-        let keep: BTreeSet<u64> = keep.into_iter().collect();
+        let keep: SortedSet<u64> = keep.into_iter().collect();
         entries.retain(|entry| {
             let stays = entry.position >= until || keep.contains(&entry.position);
             if !stays {

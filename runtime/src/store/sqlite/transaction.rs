@@ -16,8 +16,8 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 

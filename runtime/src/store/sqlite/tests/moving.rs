@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 
 use super::*;
 use crate::store::conformance_cases::feed::{follow, page};

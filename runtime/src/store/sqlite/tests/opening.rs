@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 
 use super::*;
 use crate::store::conformance_cases::{add, create, header, new_run, read_all, said};

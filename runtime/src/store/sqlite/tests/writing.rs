@@ -1,6 +1,6 @@
 //! Many writers, and a writer that is gone.
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 
 use super::super::codec::encode;
 use super::super::runs::EncodedAppend;
@@ -21,7 +21,7 @@ async fn what_many_runs_record_at_once_is_all_there() {
             tokio::spawn(async move {
                 for number in 1..=20 {
                     let taken = store.append(batch(run, number - 1, &[said("at a taken number")]));
-                    let (taken, added) = futures::join!(taken, store.append(batch(run, number, &[said("added")])));
+                    let (taken, added) = futures_util::join!(taken, store.append(batch(run, number, &[said("added")])));
                     assert_eq!((taken, added), (Ok(Appended::Conflict), Ok(Appended::Done)));
                 }
             })
@@ -42,7 +42,7 @@ async fn what_was_queued_is_done_though_nobody_waits_for_it() {
     let store = open(&path).await;
     let run = create(&store, new_run("a")).await.key;
     let mut unheard = store.append(batch(run, 1, &[said("unheard")]));
-    assert!(futures::poll!(&mut unheard).is_pending());
+    assert!(futures_util::poll!(&mut unheard).is_pending());
     drop(unheard);
     closed(store).await;
     assert_eq!(read_all(&open(&path).await, run).await.len(), 2);
@@ -116,7 +116,7 @@ async fn a_file_that_has_no_number_left_refuses_new_runs_and_keeps_those_that_it
     let store = open(&path).await;
     let at_last = create(&store, new_run("last")).await.key;
     assert_eq!(at_last.get(), last.cast_unsigned());
-    let (refused, added, other) = futures::join!(
+    let (refused, added, other) = futures_util::join!(
         store.create(new_run("too many")),
         store.append(batch(at_last, 1, &[said("added")])),
         store.append(batch(early, 1, &[said("added as well")])),
