@@ -37,7 +37,7 @@ pub(crate) enum CliError {
     #[error("`{text}` is not JSON: {source}; a text is written with quotes: '\"yes\"'")]
     NotJson { text: String, source: serde_json::Error },
     #[error(
-        "`{command}` needs the code of the workflows, and a file has none; call `graphweft_cli::main(engine)` in the program \
+        "`{command}` needs the code of the workflows, and a store has none; call `graphweft_cli::main(engine)` in the program \
          that has it"
     )]
     NeedsCode { command: &'static str },

@@ -22,6 +22,9 @@ use crate::trouble::{Trouble, chain};
 /// How long a statement waits for a connection.
 const WAIT: Duration = Duration::from_secs(30);
 
+/// The longest name that PostgreSQL does not cut, in bytes.
+const LONGEST: usize = 63;
+
 /// How long a server may take until a connection to it is made, if the address does not say.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -52,7 +55,7 @@ impl PostgresStoreBuilder {
     }
 
     /// The schema that the tables are in, which is made if it is not there. The default is `graphweft`. Stores with different
-    /// schemas know nothing of each other.
+    /// schemas know nothing of each other. A name has 63 bytes at most, as all names in PostgreSQL.
     pub fn schema(mut self, name: impl Into<String>) -> Self {
         self.schema = name.into();
         self
@@ -109,6 +112,15 @@ impl PostgresStoreBuilder {
             let host = host.rsplit_once('@').map_or("", |(_, host)| host);
             let message = format!(
                 "the address of PostgreSQL at `{host}` has a user or a password with `@` in it; write that as `%40`"
+            );
+            return Err(StoreError::Other { message });
+        }
+        // A longer one is cut by PostgreSQL, and may be another store then.
+        if self.schema.is_empty() || self.schema.len() > LONGEST || self.schema.contains('\0') {
+            let message = format!(
+                "the schema {:?} of a store in PostgreSQL has a name of {} bytes; give it one of 1 to {LONGEST}, without U+0000",
+                self.schema,
+                self.schema.len()
             );
             return Err(StoreError::Other { message });
         }

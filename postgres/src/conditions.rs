@@ -20,10 +20,10 @@ impl Conditions {
         let mut conditions = Conditions::default();
         conditions.add_id_prefix(&query.id_prefix);
         if !query.workflows.is_empty() {
-            conditions.add("r.workflow = any($)", query.workflows.clone());
+            conditions.add("r.workflow = any($)", storable(&query.workflows));
         }
         if !query.not_workflows.is_empty() {
-            conditions.add("r.workflow <> all($)", query.not_workflows.clone());
+            conditions.add("r.workflow <> all($)", storable(&query.not_workflows));
         }
         if !query.not_graphs.is_empty() {
             let graphs: Vec<i64> = query.not_graphs.iter().map(|hash| hash.cast_signed()).collect();
@@ -34,10 +34,10 @@ impl Conditions {
             conditions.add("r.status = any($)", wanted);
         }
         if let Some(run) = &query.forked_from {
-            conditions.add("r.forked_from = $", run.clone());
+            conditions.add_text("r.forked_from = $", run);
         }
         if let Some(run) = &query.started_by {
-            conditions.add("r.started_by = $", run.clone());
+            conditions.add_text("r.started_by = $", run);
         }
         conditions.add_tags(tags(&query.tags));
         if let Some(since) = query.unchanged_since {
@@ -63,11 +63,11 @@ impl Conditions {
         let mut conditions = Conditions::default();
         conditions.add_id_prefix(&query.id_prefix);
         if !query.workflows.is_empty() {
-            conditions.add("r.workflow = any($)", query.workflows.clone());
+            conditions.add("r.workflow = any($)", storable(&query.workflows));
         }
         conditions.add_tags(tags(&query.tags));
         if let Some(name) = &query.name {
-            conditions.add("q.name = $", name.clone());
+            conditions.add_text("q.name = $", name);
         }
         if let Some(after) = &query.after {
             let (asked, run) = (conditions.place(to_millis(after.asked)), conditions.place(of_run(after.run)));
@@ -83,6 +83,15 @@ impl Conditions {
         self.wanted.push(condition.replace('$', &place));
     }
 
+    /// The same for a text.
+    fn add_text(&mut self, condition: &str, value: &str) {
+        if is_storable(value) {
+            self.add(condition, value.to_owned());
+        } else {
+            self.wanted.push("false".to_owned());
+        }
+    }
+
     fn place(&mut self, value: impl ToSql + Send + Sync + 'static) -> String {
         self.values.push(Box::new(value));
         format!("${}", self.values.len())
@@ -90,9 +99,9 @@ impl Conditions {
 
     fn add_id_prefix(&mut self, prefix: &str) {
         if !prefix.is_empty() {
-            self.add("starts_with(r.id, $)", prefix.to_owned());
+            self.add_text("starts_with(r.id, $)", prefix);
             // By which the index is used.
-            self.add("r.id >= $", prefix.to_owned());
+            self.add_text("r.id >= $", prefix);
         }
     }
 
@@ -115,4 +124,13 @@ impl Conditions {
     pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
         self.values.iter().map(|value| -> &(dyn ToSql + Sync) { &**value }).collect()
     }
+}
+
+/// Whether there may be such a text: PostgreSQL refuses a zero in one, also where it is only looked for.
+fn is_storable(text: &str) -> bool {
+    !text.contains('\0')
+}
+
+fn storable(texts: &[String]) -> Vec<String> {
+    texts.iter().filter(|text| is_storable(text)).cloned().collect()
 }

@@ -234,7 +234,9 @@ pub(crate) fn path(schema: &str) -> String {
 
 /// What every connection of the store begins with.
 pub(crate) fn set_up(schema: &str) -> String {
-    format!("{}; set {}{}", path(schema), idle_limit(0), set_keepalives("set"))
+    // The store locks what it reads and writes, and finds what others have committed meanwhile, whatever the database says.
+    let isolation = "set default_transaction_isolation to 'read committed'";
+    format!("{}; {isolation}; set {}{}", path(schema), idle_limit(0), set_keepalives("set"))
 }
 
 /// Statements behind another one, by `set` or `set local`.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use graphweft::store::StoreError;
-use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, GenericClient};
 
 use crate::connections::Facts;
-use crate::trouble::Trouble;
+use crate::trouble::{RIGHTS, Trouble};
 
 /// The steps from one format to the next; after the first n of them a database has format n.
 ///
@@ -221,7 +221,22 @@ pub(crate) async fn existing(client: &mut Client, schema: &str) -> Result<Facts,
         Some(found) if found == known => facts(client).await,
         Some(found) if found > known => Err(Trouble::Store(StoreError::NewerFormat { path, found, known })),
         Some(found) => Err(Trouble::Store(StoreError::OlderFormat { path, found, known })),
-        None => Err(Trouble::Unusable(format!("there is no store in its schema `{schema}`; look for another name"))),
+        None => {
+            refuse_without_rights(client, schema).await?;
+            Err(Trouble::Unusable(format!("there is no store in its schema `{schema}`; look for another name")))
+        }
+    }
+}
+
+/// A schema that the user may not use is, for all statements, one that is not there.
+async fn refuse_without_rights(client: &impl GenericClient, schema: &str) -> Result<(), Trouble> {
+    let may_use = "select has_schema_privilege(oid, 'usage'), current_user::text from pg_namespace where nspname = $1";
+    match client.query_opt(may_use, &[&schema]).await? {
+        Some(row) if !row.try_get::<_, bool>(0)? => Err(Trouble::Unusable(format!(
+            "the user `{}` may not use its schema `{schema}`; {RIGHTS}",
+            row.try_get::<_, String>(1)?
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -234,6 +249,7 @@ async fn make_steps(client: &mut Client, schema: &str) -> Result<(), Trouble> {
     if !is_there.get::<_, bool>(0) {
         step.batch_execute(&format!("create schema {}", quoted(schema))).await?;
     }
+    refuse_without_rights(&step, schema).await?;
     step.batch_execute(
         "create table if not exists meta (one boolean primary key default true check (one), format integer not null)",
     )

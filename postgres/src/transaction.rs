@@ -22,7 +22,7 @@ use crate::batch::NewRows;
 use crate::connections::{Connections, Facts, idle_limit, set_keepalives};
 use crate::runs;
 use crate::store::PostgresStore;
-use crate::trouble::{Trouble, chain, is_undone_by};
+use crate::trouble::{Trouble, chain, is_lost, is_undone_by};
 
 impl Transactional for PostgresStore {
     const IS_EXCLUSIVE: bool = false;
@@ -107,7 +107,7 @@ impl PostgresContext for Context {
                 let begun = Transaction::begin(store.connections).await;
                 let transaction = match begun {
                     Ok(transaction) => transaction,
-                    Err(error) => return InTransaction::Undone(error.to_string()),
+                    Err(error) => return InTransaction::NotBegun(error),
                 };
                 let ended = {
                     let tx = Transaction(Arc::clone(&transaction.0));
@@ -306,8 +306,11 @@ impl Transaction {
             Ok(output) => output,
             Err(error) => {
                 let has_ended = has_ended(&client).await;
-                if client.batch_execute("rollback").await.is_ok() {
-                    client.give_back();
+                match client.batch_execute("rollback").await {
+                    Ok(()) => client.give_back(),
+                    // Its error may be that of a statement which was under way.
+                    Err(error) if is_lost(&error) => return InTransaction::Lost(lost(&error)),
+                    Err(_) => {}
                 }
                 return if has_ended { InTransaction::Undone(ENDED.to_owned()) } else { InTransaction::Failed(error) };
             }
@@ -318,6 +321,7 @@ impl Transaction {
                 InTransaction::Written(output, Arc::new(open))
             }
             Ok(Some(why)) => InTransaction::Undone(why.to_owned()),
+            Err(error) if is_lost(&error) => InTransaction::Lost(lost(&error)),
             Err(error) => {
                 InTransaction::Undone(format!("what a transaction has written cannot be committed: {}", chain(&error)))
             }
@@ -327,6 +331,10 @@ impl Transaction {
 
 const ENDED: &str = "the body of a transaction has ended it by a statement of its own, and what it has written may be committed; leave \
                      `commit` and `rollback` to the step: an error rolls back";
+
+fn lost(error: &tokio_postgres::Error) -> String {
+    format!("the connection of a transaction was lost before its commit: {}", chain(error))
+}
 
 /// Whether a body has ended its transaction. That is not known of one in which a statement has failed.
 async fn has_ended(client: &OpenClient) -> bool {

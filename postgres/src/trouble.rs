@@ -100,11 +100,23 @@ impl Trouble {
                     format!("the connection was lost, and what was sent may have been done: {}", chain(&error));
                 return StoreError::Unreachable { server, message };
             }
-            Trouble::Database(error) => format!("{server}: {}", chain(&error)),
+            Trouble::Database(error) if is_of_server_now(&error) => {
+                return StoreError::Unavailable { server, message: chain(&error) };
+            }
+            Trouble::Database(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                let message = format!("{}; {RIGHTS}", chain(&error));
+                return StoreError::Unusable { server, message };
+            }
+            Trouble::Database(error) => format!("{}: {}", server.trim_end_matches(','), chain(&error)),
         };
         StoreError::Other { message }
     }
 }
+
+/// What the user of a store has to be granted, also one that only looks at the runs.
+pub(crate) const RIGHTS: &str = "the user has to own the schema of the store, or have all rights in it, also to look at the runs: `grant all on \
+                                 schema graphweft to ..; grant all on all tables in schema graphweft to ..; grant all on all sequences in \
+                                 schema graphweft to ..`, with the name of the schema";
 
 /// An error with what has caused it.
 pub(crate) fn chain(error: &tokio_postgres::Error) -> String {
@@ -190,8 +202,27 @@ pub(crate) fn is_undone_by(error: &tokio_postgres::Error) -> bool {
     })
 }
 
+/// Whether a statement was refused for what the server is at present, and not for what it says.
+fn is_of_server_now(error: &tokio_postgres::Error) -> bool {
+    /// No room on the disk, no memory, no connection: "insufficient resources".
+    const RESOURCES: &str = "53";
+    let Some(code) = error.code() else { return false };
+    code.code().starts_with(RESOURCES)
+        || [
+            // By a limit of the time of statements, or by the administrator.
+            &SqlState::QUERY_CANCELED,
+            &SqlState::LOCK_NOT_AVAILABLE,
+            &SqlState::T_R_DEADLOCK_DETECTED,
+            &SqlState::T_R_SERIALIZATION_FAILURE,
+            // It takes no writes, as one that another has taken the place of.
+            &SqlState::READ_ONLY_SQL_TRANSACTION,
+            &SqlState::IO_ERROR,
+        ]
+        .contains(&code)
+}
+
 /// Whether it is the error of a connection that was lost.
-fn is_lost(error: &tokio_postgres::Error) -> bool {
+pub(crate) fn is_lost(error: &tokio_postgres::Error) -> bool {
     match error.as_db_error() {
         Some(error) => matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),
         None => error.is_closed() || error.source().is_some_and(|source| source.is::<io::Error>()),

@@ -43,9 +43,10 @@ impl Halt {
         )
     }
 
-    /// Whether it may be over by itself, since the server of the store was away, or its file locked.
+    /// Whether it may be over by itself, since the server of the store was away or could not work, or its file was locked.
     pub(crate) fn is_of_outage(&self) -> bool {
-        matches!(self, Halt::Store(StoreError::Unreachable { .. } | StoreError::Busy { .. }))
+        let Halt::Store(error) = self else { return false };
+        matches!(error, StoreError::Unreachable { .. } | StoreError::Unavailable { .. } | StoreError::Busy { .. })
     }
 
     /// A bug in graphweft, or a destructor of the user's that panics.

@@ -19,6 +19,7 @@ impl From<StoreError> for Problem {
         let (status, code) = match &error {
             StoreError::Busy { .. } => (UNAVAILABLE, "store_busy"),
             StoreError::Unreachable { .. } => (UNAVAILABLE, "store_unreachable"),
+            StoreError::Unavailable { .. } => (UNAVAILABLE, "store_unavailable"),
             StoreError::ReadOnly { .. } => (CONFLICT, "store_read_only"),
             StoreError::Full { .. } => (StatusCode::INSUFFICIENT_STORAGE, "store_full"),
             StoreError::BadRecord { .. } | StoreError::Corrupt { .. } => (INTERNAL, "store_damaged"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use graphweft::prelude::*;
 use graphweft::store::{Append, Created, FeedQuery, NewRun, Record, RunQuery, Store, StoreError};
-use graphweft::{QuestionFilter, json};
+use graphweft::{QuestionFilter, RunError, RunFilter, StartError, json};
 use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::server::Server;
 use graphweft_postgres_tests::{builder, client, fresh_schema, server, store, without_notifications};
@@ -410,4 +410,125 @@ async fn a_run_whose_connection_is_lost_while_it_is_started_is_started_once() {
     let history = engine.history("cut").await.unwrap().unwrap();
     let names: Vec<&str> = history.iter().map(|event| event.kind.name()).collect();
     assert_eq!(names, ["run_started", "node_started", "node_completed", "run_completed"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_a_full_disk_has_stopped_go_on_when_there_is_room() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let engine = Engine::builder().store(store).register::<plus>().register::<publish>().build().unwrap();
+    let client = client(&schema).await;
+    let asks = engine.start::<publish>(()).id("poem").await.unwrap();
+    let Outcome::Waiting(questions) = asks.outcome().await.unwrap() else { panic!("it asks") };
+    // What the server says of a full disk, of a time limit, and of two transactions in each other's way.
+    for (of, code) in ["53100", "57014", "40P01"].into_iter().enumerate() {
+        let full = format!(
+            "create or replace function full_disk() returns trigger language plpgsql as
+                 $$ begin raise exception 'no' using errcode = '{code}'; end $$;
+             create or replace trigger full_disk before insert on journal for each row execute function full_disk()"
+        );
+        client.batch_execute(&full).await.unwrap();
+        let starting = engine.start::<plus>(1).id(format!("plus-{of}")).await;
+        let stopped = match starting {
+            Ok(run) => run.result().await.unwrap_err(),
+            Err(StartError::Store(error)) => error.into(),
+            Err(other) => panic!("{other}"),
+        };
+        assert!(matches!(&stopped, RunError::Store(StoreError::Unavailable { .. })), "{stopped:?}");
+        assert!(stopped.to_string().contains("cannot do its work at present"), "{stopped}");
+        client.batch_execute("drop trigger full_disk on journal").await.unwrap();
+        let ended = async {
+            loop {
+                // Its start may have been refused as well.
+                let run = engine.start::<plus>(1).id(format!("plus-{of}")).await.unwrap();
+                match run.result().await {
+                    Ok(result) => return result,
+                    Err(RunError::Store(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        };
+        let result = tokio::time::timeout(Duration::from_secs(30), ended).await.expect("it is resumed");
+        assert_eq!(result, 2, "{code}");
+    }
+    engine.answer("poem", &questions[0].id, true).await.unwrap();
+    assert!(asks.result().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_isolation_level_of_a_database_is_not_that_of_the_store() {
+    let name = fresh_schema();
+    let client = client("public").await;
+    client.batch_execute(&format!("create database {name}")).await.unwrap();
+    client
+        .batch_execute(&format!("alter database {name} set default_transaction_isolation = 'serializable'"))
+        .await
+        .unwrap();
+    let address = server().replace("dbname=postgres", &format!("dbname={name}"));
+    let engine = async || {
+        let store = PostgresStore::connect(&address).await.unwrap();
+        Engine::builder().store(store).register::<plus>().build().unwrap()
+    };
+    let engines = [engine().await, engine().await];
+    let of = async |engine: &Engine, id: String| engine.start::<plus>(1).id(id).await.unwrap().result().await;
+    for round in 0..20 {
+        let runs = (0..16).map(|n| of(&engines[n % 2], format!("{round}-{n}")));
+        for result in futures::future::join_all(runs).await {
+            assert_eq!(result.unwrap(), 2);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_without_rights_hears_which_it_needs() {
+    let schema = fresh_schema();
+    drop(builder(&schema).connect().await.unwrap());
+    let client = client(&schema).await;
+    let user = format!("guest_{schema}");
+    client.batch_execute(&format!("create role {user} login password 'secret'")).await.unwrap();
+    let address = format!("{} user={user} password=secret", server());
+    let connect =
+        async || graphweft_postgres::PostgresStore::builder(&address).schema(&schema).existing().connect().await;
+    let error = connect().await.unwrap_err();
+    assert!(error.to_string().contains(&format!("the user `{user}` may not use its schema `{schema}`")), "{error}");
+    assert!(error.to_string().contains("grant all on schema"), "{error}");
+    client.batch_execute(&format!("grant usage on schema {schema} to {user}")).await.unwrap();
+    let error = connect().await.unwrap_err();
+    assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
+    assert!(
+        error.to_string().contains("permission denied for table") && error.to_string().contains("grant all"),
+        "{error}"
+    );
+    let grant = format!(
+        "grant all on schema {schema} to {user}; grant all on all tables in schema {schema} to {user};
+         grant all on all sequences in schema {schema} to {user}"
+    );
+    client.batch_execute(&grant).await.unwrap();
+    let store = connect().await.unwrap();
+    let engine = Engine::builder().store(store).register::<plus>().build().unwrap();
+    assert_eq!(engine.start::<plus>(1).await.unwrap().result().await.unwrap(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_with_a_name_that_the_server_cuts_is_refused() {
+    for name in ["", &"a".repeat(64)] {
+        let error = builder(name).connect().await.unwrap_err();
+        assert!(error.to_string().contains("give it one of 1 to 63"), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_found_by_a_text_that_the_database_cannot_hold() {
+    let engine = Engine::builder().store(store().await).register::<plus>().build().unwrap();
+    engine.start::<plus>(1).id("a").await.unwrap().result().await.unwrap();
+    let odd = || "a\0".to_owned();
+    for filter in [
+        RunFilter::default().id_prefix(odd()),
+        RunFilter::default().workflow(odd()),
+        RunFilter::default().forked_from(odd()),
+        RunFilter::default().started_by(odd()),
+    ] {
+        assert_eq!(engine.count_runs(filter).await.unwrap(), 0);
+    }
+    assert_eq!(engine.questions(QuestionFilter::default().id_prefix(odd())).await.unwrap().len(), 0);
 }

@@ -475,3 +475,43 @@ async fn a_start_keeps_no_other_run_of_its_workflow_waiting() {
     tx.commit().await.unwrap();
     assert_eq!(run.result().await.unwrap(), 10);
 }
+
+static HELD: AtomicU32 = AtomicU32::new(0);
+
+/// Its connection ends in the middle of its first body, while it waits or in a statement.
+#[node]
+async fn hold(how: String, ctx: &Context) -> Booked<()> {
+    let shop = shop(ctx);
+    ctx.transaction("hold", async |tx| {
+        let is_first = HELD.fetch_add(1, Ordering::Relaxed) == 0;
+        tx.execute(&format!("insert into {shop}.entries values ('hold', 'hold')"), &[]).await?;
+        if is_first {
+            let cut = "select pg_terminate_backend($1)";
+            let pid: i32 = tx.query_one("select pg_backend_pid()", &[]).await?.try_get(0)?;
+            if how == "in a statement" {
+                tx.query(cut, &[&pid]).await?;
+            } else {
+                client("public").await.query(cut, &[&pid]).await?;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+        Ok::<_, graphweft_postgres::tokio_postgres::Error>(())
+    })
+    .error_as_text()
+    .await
+}
+
+workflow! { pub held(String) -> () { START => hold; hold => END; } }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_whose_connection_is_lost_is_executed_again() {
+    for how in ["in a statement", "while it waits"] {
+        HELD.store(0, Ordering::Relaxed);
+        let schema = fresh_schema();
+        let client = tables(&schema).await;
+        let store = builder(&schema).connect().await.unwrap();
+        let engine = Engine::builder().store(store).register::<held>().build().unwrap();
+        engine.start::<held>(how.to_owned()).id(schema.clone()).await.unwrap().result().await.unwrap();
+        assert_eq!((HELD.load(Ordering::Relaxed), entries(&client, &schema).await), (2, 1), "{how}");
+    }
+}

@@ -27,9 +27,9 @@ impl Context {
     ///
     /// # Errors
     /// A [`Fault::Context`] if the run has no engine, or the engine another store, and if the transaction was
-    /// [undone](InTransaction::Undone): then the step is retried as its [policy](Step::retry) says. A commit that is
-    /// [certainly undone](CommitOutcome::Undone) takes nothing else of the run with it: the body is executed again, three times at most within one
-    /// attempt, and not if the step is [`at_most_once`](Step::at_most_once); then it is such a fault. If it is not known what has become of a commit, the run
+    /// [undone](InTransaction::Undone): then the step is retried as its [policy](Step::retry) says. A transaction that was
+    /// [lost](InTransaction::Lost), or a commit that is [certainly undone](CommitOutcome::Undone), takes nothing else of the run with it: the
+    /// body is executed again, three times at most within one attempt, and not if the step is [`at_most_once`](Step::at_most_once); then it is such a fault. If it is not known what has become of a commit, the run
     /// stops in this process with [`RunError::Store`](crate::RunError::Store), as for any record that cannot be written; resumed, it executes the step again
     /// unless the commit was done.
     ///
@@ -92,6 +92,11 @@ where
                 }
                 InTransaction::Failed(error) => Ok((Err(error), None)),
                 InTransaction::Undone(message) => Err(NotWritten::Fault(Fault::Context { message })),
+                InTransaction::Lost(why) => Err(NotWritten::Undone(why)),
+                InTransaction::NotBegun(error) => {
+                    journal.stop_if_away(&error).await;
+                    Err(NotWritten::Fault(Fault::Context { message: error.to_string() }))
+                }
             }
         }
         .boxed()

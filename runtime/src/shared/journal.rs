@@ -27,7 +27,7 @@ use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::question::{Given, States};
 use crate::sorted::SortedSet;
-use crate::store::{HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, StartedBy, Store, Tags};
+use crate::store::{HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, StartedBy, Store, StoreError, Tags};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
 /// The progress of a run, as reported to callers that wait for it.
@@ -370,6 +370,15 @@ impl Journal {
     /// Whether the driver has to stop, since nothing more can be recorded.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Stops the run, as if it could not record something, if this is since the store is away. Returns only if not.
+    pub(crate) async fn stop_if_away(&self, error: &StoreError) {
+        let halt = Halt::Store(error.clone());
+        if halt.is_of_outage() {
+            self.halt(halt);
+            std::future::pending().await
+        }
     }
 
     /// Nothing more is recorded by this process.

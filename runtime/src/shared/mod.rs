@@ -552,10 +552,8 @@ impl Shared {
 
     /// Stops the run, as if it could not record something, if this is since the store is away. Returns only if not.
     pub(crate) async fn pending_if_away(&self, error: &StoreError) {
-        let halt = Halt::Store(error.clone());
-        if let Some(journal) = self.journal.as_ref().filter(|_| halt.is_of_outage()) {
-            journal.halt(halt);
-            std::future::pending().await
+        if let Some(journal) = &self.journal {
+            journal.stop_if_away(error).await;
         }
     }
 

@@ -137,6 +137,16 @@ pub enum StoreError {
         /// Why.
         message: String,
     },
+    /// The server of the database does not do its work at present: its disk is full, it lacks memory, it takes no writes, a statement took
+    /// longer than it allows, or was in the way of another. It may be over later: an engine resumes the runs that this has stopped, at
+    /// first after a second and then in longer pauses, up to half a minute.
+    #[error("{server} cannot do its work at present: {message}")]
+    Unavailable {
+        /// The server and the database.
+        server: String,
+        /// Why.
+        message: String,
+    },
     /// The database, or the way to it, is none that the store can work with: a certificate that is not trusted, a wrong
     /// password, a pooler in another mode. Nothing was done. It is the same when it is tried again.
     #[error("{server} cannot be used: {message}")]

@@ -125,6 +125,12 @@ pub enum InTransaction<T, E> {
     Failed(E),
     /// The transaction could not begin, or cannot be committed, and is undone: why.
     Undone(String),
+    /// The connection has ended, and with it the transaction, of which nothing is committed: why. The body is executed again.
+    Lost(String),
+    /// The transaction could not begin, since the store failed. If the store may be back later
+    /// ([`StoreError::Unreachable`], [`StoreError::Unavailable`], [`StoreError::Busy`]), the run stops in this process, as for any
+    /// record that cannot be written, and is resumed then.
+    NotBegun(StoreError),
 }
 
 /// The transactional store of an engine, if it is one of this type.
