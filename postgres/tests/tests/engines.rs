@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use graphweft::prelude::*;
 use graphweft::store::{Append, Created, FeedQuery, NewRun, Record, RunQuery, Store, StoreError};
-use graphweft::{QuestionFilter, RunError, RunFilter, StartError, json};
+use graphweft::{QuestionFilter, RunError, RunFilter, RunStatus, json};
 use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::server::Server;
 use graphweft_postgres_tests::{builder, client, fresh_schema, server, store, without_notifications};
@@ -23,7 +23,14 @@ async fn add(n: u64) -> u64 {
 }
 
 workflow! { pub publish(()) -> bool { START => review; review => END; } }
+#[node]
+async fn add_later(n: u64) -> u64 {
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    n + 1
+}
+
 workflow! { pub plus(u64) -> u64 { START => add; add => END; } }
+workflow! { pub later(u64) -> u64 { START => add_later; add_later => END; } }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_reaches_the_engine_that_drives_the_run() {
@@ -416,40 +423,32 @@ async fn a_run_whose_connection_is_lost_while_it_is_started_is_started_once() {
 async fn runs_that_a_full_disk_has_stopped_go_on_when_there_is_room() {
     let schema = fresh_schema();
     let store = builder(&schema).connect().await.unwrap();
-    let engine = Engine::builder().store(store).register::<plus>().register::<publish>().build().unwrap();
+    let engine = Engine::builder().store(store).register::<later>().register::<publish>().build().unwrap();
     let client = client(&schema).await;
     let asks = engine.start::<publish>(()).id("poem").await.unwrap();
     let Outcome::Waiting(questions) = asks.outcome().await.unwrap() else { panic!("it asks") };
     // What the server says of a full disk, of a time limit, and of two transactions in each other's way.
     for (of, code) in ["53100", "57014", "40P01"].into_iter().enumerate() {
+        let run = engine.start::<later>(1).id(format!("later-{of}")).await.unwrap();
         let full = format!(
             "create or replace function full_disk() returns trigger language plpgsql as
                  $$ begin raise exception 'no' using errcode = '{code}'; end $$;
              create or replace trigger full_disk before insert on journal for each row execute function full_disk()"
         );
         client.batch_execute(&full).await.unwrap();
-        let starting = engine.start::<plus>(1).id(format!("plus-{of}")).await;
-        let stopped = match starting {
-            Ok(run) => run.result().await.unwrap_err(),
-            Err(StartError::Store(error)) => error.into(),
-            Err(other) => panic!("{other}"),
-        };
+        let stopped = run.result().await.unwrap_err();
         assert!(matches!(&stopped, RunError::Store(StoreError::Unavailable { .. })), "{stopped:?}");
         assert!(stopped.to_string().contains("cannot do its work at present"), "{stopped}");
         client.batch_execute("drop trigger full_disk on journal").await.unwrap();
         let ended = async {
-            loop {
-                // Its start may have been refused as well.
-                let run = engine.start::<plus>(1).id(format!("plus-{of}")).await.unwrap();
-                match run.result().await {
-                    Ok(result) => return result,
-                    Err(RunError::Store(_)) => tokio::time::sleep(Duration::from_millis(100)).await,
-                    Err(error) => panic!("{error}"),
-                }
+            while run.status().await.unwrap() != RunStatus::Completed {
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
         };
-        let result = tokio::time::timeout(Duration::from_secs(30), ended).await.expect("it is resumed");
-        assert_eq!(result, 2, "{code}");
+        tokio::time::timeout(Duration::from_secs(30), ended)
+            .await
+            .unwrap_or_else(|_| panic!("{code}: it is not resumed"));
+        assert_eq!(run.result().await.unwrap(), 2);
     }
     engine.answer("poem", &questions[0].id, true).await.unwrap();
     assert!(asks.result().await.unwrap());
