@@ -117,8 +117,9 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     /// An agent with these instructions, also called the system prompt. The model gets a `String` as it is, and any other input
     /// as JSON, unless there is a [`prompt`](Self::prompt).
     ///
-    /// The output is read from the last reply: a `String` is its text, anything else JSON of the type's schema. Defaults: 16
-    /// turns, 2 repairs; a model call has 4 attempts of 2 minutes.
+    /// The output is read from the last reply: a `String` is its text, anything else JSON of the type's schema. An agent with tools has
+    /// the schema in its instructions, and a [format](crate::Request::format) from the first correction on. Defaults: 16 turns, 2
+    /// repairs; a model call has 4 attempts of 2 minutes.
     pub fn new(instructions: impl Display) -> Self {
         Agent {
             instructions: instructions.to_string().into(),
@@ -176,7 +177,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         self
     }
 
-    /// How often the model may correct an output that does not fit. It gets the field and the problem.
+    /// How often the model may correct an output that does not fit. It gets the field and the problem, and may call tools before.
     pub fn repairs(mut self, repairs: u32) -> Self {
         self.repairs = repairs;
         self
@@ -321,16 +322,18 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         ctx: &Context,
     ) -> Result<Out, AgentError> {
         let specs: Arc<[ToolSpec]> = self.tools.iter().map(|tool| tool.spec().clone()).collect();
-        // With a format beside its tools, a model may answer at once and never call one.
-        let mut has_to_answer = self.tools.is_empty();
+        let instructions = self.all_instructions();
+        // With a format beside its tools, a model may answer at once and never call one. It has tried once before a correction.
+        let mut has_format = self.tools.is_empty();
         let mut tries = 0;
         let mut errors: Vec<(String, String)> = Vec::new();
         for turn in 1..=self.max_turns {
             let request = Request {
-                instructions: Arc::clone(&self.instructions),
+                instructions: Arc::clone(&instructions),
                 messages: Arc::clone(messages),
-                tools: if has_to_answer { Arc::default() } else { Arc::clone(&specs) },
-                format: self.format.clone().filter(|_| has_to_answer),
+                // Also for a correction, which a tool may be needed for. Some providers refuse calls in a conversation without them.
+                tools: Arc::clone(&specs),
+                format: self.format.clone().filter(|_| has_format),
                 options: self.options,
             };
             let chat = self.chat(request, &talk);
@@ -372,7 +375,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             if tries > self.repairs {
                 return Err(AgentError::Misfit { tries, misfit });
             }
-            has_to_answer = true;
+            has_format = true;
             conversation.push(Message::user(self.correction(&misfit)));
         }
         Err(AgentError::TooManyTurns { turns: self.max_turns })
@@ -393,6 +396,17 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         match self.check.as_ref().map_or(Ok(()), |check| check(&output)) {
             Ok(()) => Ok(output),
             Err(message) => Err(Misfit::whole(message)),
+        }
+    }
+
+    /// The instructions, with the schema of the output if no format says it from the first request on.
+    fn all_instructions(&self) -> Arc<str> {
+        match &self.format {
+            Some(Format { schema, .. }) if !self.tools.is_empty() => {
+                let end = format!("Call tools as you need them. Then answer with JSON of this schema alone: {schema}");
+                format!("{}\n\n{end}", self.instructions).trim_start().into()
+            }
+            _ => Arc::clone(&self.instructions),
         }
     }
 

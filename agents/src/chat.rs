@@ -1,5 +1,6 @@
 //! A model call, as a node: its reply is recorded.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::message::Reply;
 use crate::model::{ChatModel, Request};
 use crate::model_call::{FailedCall, ModelCall};
 use crate::model_error::ModelError;
+use crate::plain_text::{has_calls, in_plain_text};
 use crate::trace::{kind, within};
 use crate::usage::{MODEL, ModelUsage};
 
@@ -100,6 +102,16 @@ impl Chat {
         }
     }
 
+    /// The request as the model gets it. Without tools, such as for a summary, it has no calls in its conversation: several providers
+    /// refuse them there.
+    fn sent(&self) -> Cow<'_, Request> {
+        let Request { tools, messages, .. } = &self.request;
+        if !tools.is_empty() || !has_calls(messages) {
+            return Cow::Borrowed(&self.request);
+        }
+        Cow::Owned(Request { messages: Arc::new(in_plain_text(messages)), ..self.request.clone() })
+    }
+
     async fn chat(&self, ctx: &Context) -> Result<Reply, ModelError> {
         let span = tracing::info_span!(
             "chat",
@@ -115,7 +127,7 @@ impl Chat {
             error.type = Empty,
         );
         let show = |delta| ctx.progress(delta);
-        let replied = within(&span, self.model.chat(&self.request, &show)).await;
+        let replied = within(&span, self.model.chat(&self.sent(), &show)).await;
         match &replied {
             Ok(reply) => {
                 span.record("gen_ai.response.model", display(&reply.model));

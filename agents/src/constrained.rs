@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 use crate::message::{Message, Reply, ToolCall};
 use crate::model::{ChatModel, Delta, Format, Request, ToolSpec};
 use crate::model_error::ModelError;
+use crate::plain_text::in_plain_text;
 
 /// Lets a model without tools call them: its replies are held to a schema, in which each tool is one alternative.
 ///
@@ -19,7 +20,7 @@ use crate::model_error::ModelError;
 ///
 /// Small models call for ever if they are free to, and never if they are free to answer at once. So the first reply to a message of
 /// the user is a call, and after its result comes the answer. [`max_calls`](Self::max_calls) allows more of them. A request without
-/// tools passes with its own format.
+/// tools, or with a format of its own as that of a correction, passes with that and without tools.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -103,8 +104,9 @@ impl<M: ChatModel> ChatModel for Constrained<M> {
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             let messages = Arc::new(in_plain_text(&request.messages));
-            if request.tools.is_empty() {
-                return self.model.chat(&Request { messages, ..request.clone() }, show).await;
+            // With a choice, a small model would call a tool again in place of a correction.
+            if request.tools.is_empty() || request.format.is_some() {
+                return self.model.chat(&Request { messages, tools: Arc::default(), ..request.clone() }, show).await;
             }
             let steps = self.steps(request);
             let constrained = Request {
@@ -209,37 +211,6 @@ fn rename_references(schema: &mut Json, tool: &str) {
         Json::Array(items) => items.iter_mut().for_each(|item| rename_references(item, tool)),
         _ => {}
     }
-}
-
-/// The conversation without calls and results. Results that follow each other are one message: many templates of chats want the
-/// user and the model to take turns.
-fn in_plain_text(messages: &[Message]) -> Vec<Message> {
-    let mut plain: Vec<Message> = Vec::new();
-    let mut after_result = false;
-    for message in messages {
-        let is_result = matches!(message, Message::Tool { .. });
-        match message {
-            Message::Tool { name, content, .. } => {
-                let result = format!("`{name}` returned: {content}");
-                match plain.last_mut() {
-                    Some(Message::User { text }) if after_result => {
-                        text.push('\n');
-                        text.push_str(&result);
-                    }
-                    _ => plain.push(Message::user(result)),
-                }
-            }
-            Message::Assistant { text, calls, opaque } if !calls.is_empty() => {
-                let step = |call: &ToolCall| json!({ "tool": call.name, "arguments": call.arguments }).to_string();
-                let mut lines: Vec<String> = Some(text.clone()).filter(|text| !text.is_empty()).into_iter().collect();
-                lines.extend(calls.iter().map(step));
-                plain.push(Message::Assistant { text: lines.join("\n"), calls: Vec::new(), opaque: opaque.clone() });
-            }
-            other => plain.push(other.clone()),
-        }
-        after_result = is_result;
-    }
-    plain
 }
 
 impl<M: ChatModel> fmt::Debug for Constrained<M> {

@@ -25,6 +25,7 @@ mod model_call;
 mod model_error;
 mod names;
 mod output;
+mod plain_text;
 #[cfg(feature = "genai")]
 mod provider;
 mod scripted;

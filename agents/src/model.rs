@@ -46,7 +46,8 @@ pub struct Request {
     pub messages: Arc<Vec<Message>>,
     /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,
-    /// The format of the reply; `None` for free text.
+    /// The format of the reply; `None` for free text. Beside tools, only the corrections of an output have one: the reply is a call of a
+    /// tool or has this format. An adapter whose provider does not take both leaves the format out, since the schema is in the messages too.
     pub format: Option<Format>,
     /// Options of the model.
     pub options: ModelOptions,

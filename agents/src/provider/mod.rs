@@ -55,6 +55,9 @@ const OTHER_PREFIXES: [&str; 3] = ["zai_coding", "baidu-coding-openai", "baidu-c
 /// stream that ends before the provider has said so is [`ModelError::Unreachable`], never a short reply. Arguments of a tool that
 /// are no JSON become a text, which no tool takes, so the model gets an error and can correct them.
 ///
+/// # Formats
+/// A format beside tools is sent to Anthropic and OpenAI only. Other providers, and another [`endpoint`](Self::endpoint), get the tools.
+///
 /// # Tokens
 /// Anthropic, Bedrock and Fireworks want a limit for each reply. If the agent has none ([`Agent::max_tokens`](crate::Agent::max_tokens)),
 /// they get one that genai chooses by the name of the model, up to the longest reply that it can give: 64,000 tokens for
@@ -125,12 +128,22 @@ impl GenaiModel {
         Ok(target)
     }
 
+    /// Other providers, and servers that speak the dialect of one of these, refuse the two together or hold each reply to the format, so
+    /// that no tool is called.
+    fn takes_format_beside_tools(&self, adapter: AdapterKind) -> bool {
+        self.endpoint.is_none()
+            && matches!(adapter, AdapterKind::OpenAI | AdapterKind::OpenAIResp | AdapterKind::Anthropic)
+    }
+
     async fn exchange(&self, request: &Request, show: &(dyn Fn(Delta) + Send + Sync)) -> Result<Reply, ModelError> {
         let target = self.target().await?;
         let adapter = target.model.adapter_kind;
         let format = opaque::format_of(adapter);
         let (chat, mut options) = request::of(request, &format);
         options.capture_tool_calls = Some(!calls::is_openai(adapter));
+        if !request.tools.is_empty() && !self.takes_format_beside_tools(adapter) {
+            options.response_format = None;
+        }
         let calls: Arc<Mutex<Calls>> = Arc::default();
         let of_events = Arc::clone(&calls);
         let options = options.with_raw_frame_fn(move |_, event| locked(&of_events).add(event.data));
@@ -208,5 +221,20 @@ impl fmt::Debug for GenaiModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GenaiModel { name, endpoint, .. } = self;
         f.debug_struct("GenaiModel").field("name", name).field("endpoint", endpoint).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_beside_tools_goes_only_to_the_providers_that_take_both() {
+        let openai = GenaiModel::new("openai::gpt-5").unwrap();
+        assert!(openai.takes_format_beside_tools(AdapterKind::OpenAI));
+        assert!(openai.takes_format_beside_tools(AdapterKind::Anthropic));
+        assert!(!openai.takes_format_beside_tools(AdapterKind::Groq));
+        let local = openai.endpoint("http://127.0.0.1:8080/v1");
+        assert!(!local.takes_format_beside_tools(AdapterKind::OpenAI));
     }
 }

@@ -62,7 +62,8 @@ async fn the_doc_comment_instructs_the_body_prompts_and_the_return_type_is_the_o
     assert_eq!(run.result().await.unwrap(), 4_500);
 
     let requests = model.requests();
-    assert_eq!(&*requests[0].instructions, "Look up what the customer has bought.\n\nBe kind.");
+    let instructions = &requests[0].instructions;
+    assert!(instructions.starts_with("Look up what the customer has bought.\n\nBe kind.\n\n"), "{instructions}");
     assert_eq!(last_text(&requests[0]), "Ada says: my lamp is broken");
     assert_eq!(requests[0].options.max_tokens, Some(100));
     assert_eq!(requests[0].options.temperature, Some(0.5));

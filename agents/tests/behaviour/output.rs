@@ -5,7 +5,7 @@ use graphweft::prelude::*;
 use graphweft_agents::{Agent, AgentError, Message, Misfit, Scripted, Tool};
 use graphweft_tests::failure;
 
-use crate::scene::{call, last_text, run};
+use crate::scene::{call, last_text, results, run};
 
 #[value]
 #[derive(Debug, PartialEq)]
@@ -61,13 +61,24 @@ async fn what_does_not_fit_goes_back_to_the_model_with_field_reason_and_schema()
 }
 
 #[tokio::test]
-async fn the_schema_is_sent_without_the_tools_and_only_when_the_model_has_to_answer() {
-    let model = Scripted::turns([offer("four"), offer(400)]);
-    run::<sell>(model.clone(), "A lamp".into()).await.unwrap();
+async fn a_correction_may_call_a_tool_before_and_has_the_format_beside_the_tools() {
+    let model = Scripted::turns([offer("four"), call("price", json!({ "item": "lamp" })), offer(400)]);
+    let sold = run::<sell>(model.clone(), "A lamp".into()).await.unwrap();
+    assert_eq!(sold.cents, 400);
     let requests = model.requests();
-    let sent: Vec<(bool, bool)> =
-        requests.iter().map(|request| (request.format.is_some(), request.tools.is_empty())).collect();
-    assert_eq!(sent, [(false, false), (true, true)]);
+    let sent: Vec<(bool, usize)> =
+        requests.iter().map(|request| (request.format.is_some(), request.tools.len())).collect();
+    assert_eq!(sent, [(false, 1), (true, 1), (true, 1)]);
+    assert_eq!(results(&requests[2]), ["400"]);
+}
+
+#[tokio::test]
+async fn an_agent_with_tools_has_the_schema_in_its_instructions() {
+    let model = Scripted::turns([offer(400)]);
+    run::<sell>(model.clone(), "A lamp".into()).await.unwrap();
+    let instructions = &model.requests()[0].instructions;
+    assert!(instructions.starts_with("You sell.\n\n"), "{instructions}");
+    assert!(instructions.contains("\"cents\":{\"type\":\"integer\""), "{instructions}");
 }
 
 #[tokio::test]

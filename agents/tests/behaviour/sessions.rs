@@ -221,6 +221,42 @@ async fn the_beginning_of_a_long_session_becomes_a_summary_that_is_an_entry() {
     assert_eq!(spent["scripted"].calls, 2);
 }
 
+fn scholar() -> Agent<String, String> {
+    compacted().tool(Tool::of::<look_up>())
+}
+
+workflow! {
+    study(String) -> String {
+        let guest: Agent<String, String> = scholar();
+        START => guest;
+    }
+}
+
+#[tokio::test]
+async fn calls_are_text_for_a_summary_since_its_request_has_no_tools() {
+    let small = Scripted::text("They have met.");
+    let large = Scripted::new(|request| match request.messages.last() {
+        Some(Message::Tool { .. }) => Ok(Message::assistant("An insect.")),
+        _ => Ok(Scripted::calls([("look_up", json!({ "word": "ant" }))])),
+    });
+    let models = Models::new(large).with("small", small.clone());
+    let engine = Engine::builder().resource(models).build().unwrap();
+    for text in ["one", "two", "three"] {
+        let run = engine.start::<study>(text.into()).state(SESSION, "ada".into()).await.unwrap();
+        run.result().await.unwrap();
+    }
+    let summarized = &small.requests()[0];
+    assert!(summarized.tools.is_empty());
+    let expected = [
+        "one",
+        r#"{"tool":"look_up","arguments":{"word":"ant"}}"#,
+        "`look_up` returned: ant is an insect",
+        "An insect.",
+    ];
+    let said = texts(&summarized.messages);
+    assert_eq!((said.len(), &said[..4]), (summarized.messages.len(), &expected.map(str::to_owned)[..]));
+}
+
 fn office() -> Agent<String, String> {
     guest().tool(Tool::by_value("expert", guest()))
 }

@@ -62,6 +62,17 @@ workflow! {
     }
 }
 
+fn counter() -> Agent<String, Vec<u32>> {
+    Agent::new("You help.").tool(Tool::of::<double>())
+}
+
+workflow! {
+    count(String) -> Vec<u32> {
+        let counter: Agent<String, Vec<u32>> = counter();
+        START => counter;
+    }
+}
+
 fn engine(dialect: Dialect, server: &Server) -> Engine {
     Engine::builder().resource(Models::new(dialect.model(server))).build().unwrap()
 }
@@ -114,6 +125,18 @@ async fn a_typed_output_is_asked_for_by_its_schema_and_read() {
         let run = engine(dialect, &server).start::<numbers>("Two?".into()).await.unwrap();
         assert_eq!(run.result().await.unwrap(), [1, 2], "{}", dialect.name);
         assert!(server.asked()[0].body.to_string().contains("\"json_schema\""), "{:?}", server.asked());
+    }
+}
+
+#[tokio::test]
+async fn a_correction_to_another_server_has_the_tools_and_no_format() {
+    for dialect in BOTH {
+        let server = dialect.server(&["one call", "text", "json"]);
+        let run = engine(dialect, &server).start::<count>("Two?".into()).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), [1, 2], "{}", dialect.name);
+        let correction = &server.asked()[2].body;
+        assert_eq!(correction["tools"].as_array().map(Vec::len), Some(1), "{correction}");
+        assert!(!correction.to_string().contains("\"json_schema\""), "{correction}");
     }
 }
 

@@ -191,19 +191,25 @@ async fn parts_of_another_version_or_of_nobody_are_left_out() {
 async fn tools_and_the_format_are_sent_as_the_dialect_has_them() {
     let schema = json!({ "type": "object", "properties": { "answer": { "type": "integer" } }, "required": ["answer"] });
     let tool = ToolSpec::new("double", "Doubles.", schema.clone());
-    let asked = || {
+    let with_tool = || {
         let mut request = request(vec![Message::user("Hello?")]);
         request.tools = Arc::from([tool.clone()]);
+        request
+    };
+    let with_format = || {
+        let mut request = request(vec![Message::user("Hello?")]);
         request.format = Some(Format::new("answer", schema.clone()));
         request
     };
     let of = |server: Server| server.asked()[0].body.clone();
-    let body = of(OPENAI.ask_for("text", asked()).await.2);
+    let body = of(OPENAI.ask_for("text", with_tool()).await.2);
     assert_eq!(body["tools"][0]["function"]["name"], "double");
     assert_eq!(body["tools"][0]["function"]["parameters"], schema);
+    let body = of(OPENAI.ask_for("text", with_format()).await.2);
     assert_eq!(body["response_format"]["json_schema"]["schema"]["properties"], schema["properties"]);
-    let body = of(ANTHROPIC.ask_for("text", asked()).await.2);
+    let body = of(ANTHROPIC.ask_for("text", with_tool()).await.2);
     assert_eq!((&body["tools"][0]["description"], &body["tools"][0]["input_schema"]), (&json!("Doubles."), &schema));
+    let body = of(ANTHROPIC.ask_for("text", with_format()).await.2);
     assert_eq!(body["output_config"]["format"]["schema"]["properties"], schema["properties"]);
 }
 
