@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use graphweft::{Context, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPolicy};
 
-use crate::agent_error::{AgentError, fault_of};
+use crate::agent_error::{AgentError, CallOf, fault_of};
 use crate::budget::Budget;
 use crate::chat::Chat;
 use crate::json_payload::JsonPayload;
@@ -337,14 +337,17 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 options: self.options,
             };
             let chat = self.chat(request, &talk);
-            let ModelCall { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key(turn).await?;
+            let replied = ctx.call_as(MODEL, chat, ()).key(turn).await;
+            let ModelCall { message, usage, is_cut_off, .. } =
+                replied.map_err(|error| AgentError::of_model_call(CallOf::Turn(turn), error))?;
             talk.spent += ModelUsage { calls: 1, usage };
             // From here on the model has acted on them.
             for (key, why) in std::mem::take(&mut errors) {
                 recorded(ctx, &key, why).await?;
             }
+            // Recorded by an earlier version, for which such a call was completed.
             if is_cut_off {
-                return Err(AgentError::CutOff { turn, tokens: usage.output });
+                return Err(AgentError::cut_off(CallOf::Turn(turn), usage.output));
             }
             let (text, calls) = match &message {
                 Message::Assistant { text, calls, .. } => (text.clone(), calls.clone()),

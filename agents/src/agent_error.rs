@@ -89,7 +89,8 @@ pub enum AgentError {
         /// The problem with the last one.
         misfit: Misfit,
     },
-    /// A reply ends at the limit of tokens. What is there of it is neither used nor executed.
+    /// A reply ends at the limit of tokens. What is there of it is neither used nor executed. The model is asked again if the run is
+    /// retried, with a larger limit.
     #[error("the reply of turn {turn} was cut off after {tokens} tokens; allow more with `Agent::max_tokens`")]
     CutOff {
         /// The turn, from 1.
@@ -154,16 +155,32 @@ impl From<ScopeError> for AgentError {
     }
 }
 
-impl From<ChildError<FailedCall<ChatError>>> for AgentError {
-    fn from(error: ChildError<FailedCall<ChatError>>) -> Self {
+/// Which model call of an agent.
+#[derive(Clone, Copy)]
+pub(crate) enum CallOf {
+    Turn(u32),
+    Summary,
+}
+
+impl AgentError {
+    /// The error of an agent whose model call has failed.
+    pub(crate) fn of_model_call(call: CallOf, error: ChildError<FailedCall<ChatError>>) -> Self {
         match error {
-            ChildError::Error(FailedCall { error: ChatError::Model(error), .. }) => AgentError::Model(error),
-            ChildError::Error(FailedCall { error: ChatError::OverBudget(error), .. }) => AgentError::OverBudget(error),
-            ChildError::Error(FailedCall { error: ChatError::TooLarge { size, limit }, .. }) => {
-                AgentError::ReplyTooLarge { size, limit }
-            }
+            ChildError::Error(FailedCall { error, .. }) => match error {
+                ChatError::Model(error) => AgentError::Model(error),
+                ChatError::OverBudget(error) => AgentError::OverBudget(error),
+                ChatError::CutOff { usage, .. } => AgentError::cut_off(call, usage.output),
+                ChatError::TooLarge { size, limit } => AgentError::ReplyTooLarge { size, limit },
+            },
             ChildError::Fault(fault) => AgentError::Fault(fault),
             other => AgentError::Fault(Fault::Context { message: other.to_string() }),
+        }
+    }
+
+    pub(crate) fn cut_off(call: CallOf, tokens: u64) -> Self {
+        match call {
+            CallOf::Turn(turn) => AgentError::CutOff { turn, tokens },
+            CallOf::Summary => AgentError::SummaryCutOff { tokens },
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tracing::field::{Empty, display};
 
 use crate::budget::{Budget, BudgetOf, Ledger, OverBudget};
-use crate::message::Reply;
+use crate::message::{Reply, Usage};
 use crate::model::{ChatModel, Request};
 use crate::model_call::{FailedCall, ModelCall};
 use crate::model_error::ModelError;
@@ -40,6 +40,9 @@ pub(crate) enum ChatError {
     Model(ModelError),
     #[error(transparent)]
     OverBudget(OverBudget),
+    /// It fails, so that it is asked for again if the run is retried, with a larger limit.
+    #[error("the reply was cut off after {} tokens", usage.output)]
+    CutOff { model: String, usage: Usage },
     #[error("the reply takes {size} bytes")]
     TooLarge { size: u64, limit: u64 },
 }
@@ -69,7 +72,7 @@ impl Node for Chat {
     fn retry_after(&self, failed: &Self::Error) -> Option<Duration> {
         match &failed.error {
             ChatError::Model(error) => error.retry_after(),
-            ChatError::OverBudget(_) | ChatError::TooLarge { .. } => None,
+            ChatError::OverBudget(_) | ChatError::CutOff { .. } | ChatError::TooLarge { .. } => None,
         }
     }
 }
@@ -92,7 +95,11 @@ impl Chat {
         if let (Ok(reply), Some(under_way)) = (&replied, under_way) {
             under_way.complete(reply.usage);
         }
-        let call = ModelCall::new(&self.request, replied.map_err(ChatError::Model)?);
+        let reply = replied.map_err(ChatError::Model)?;
+        if reply.is_cut_off {
+            return Err(ChatError::CutOff { model: reply.model, usage: reply.usage });
+        }
+        let call = ModelCall::new(&self.request, reply);
         // Otherwise it would be lost, and not known what it was.
         match (ctx.records(), call.size()) {
             (Some(limit), size) if size > limit.bytes() => {

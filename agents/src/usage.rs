@@ -6,8 +6,9 @@ use std::ops::AddAssign;
 use graphweft::{Event, EventKind};
 use serde::Deserialize;
 
+use crate::chat::ChatError;
 use crate::message::Usage;
-use crate::model_call::ModelCall;
+use crate::model_call::{FailedCall, ModelCall};
 
 /// The name of model calls as children: `help_desk/refunds/model:1` is that of turn 1.
 pub(crate) const MODEL: &str = "model";
@@ -36,7 +37,7 @@ pub type Spent = BTreeMap<String, ModelUsage>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelUsage {
-    /// The completed calls.
+    /// The calls with a reply, also if it was cut off.
     pub calls: u64,
     /// Their tokens.
     pub usage: Usage,
@@ -58,8 +59,8 @@ impl AddAssign for ModelUsage {
 
 /// What a run has spent, from its records: `spent(&engine.history(run).await?.unwrap_or_default())`.
 ///
-/// Each completed model call counts once, also one of an attempt that failed later. A call that broke off is not counted: what
-/// its provider bills for it is not known here.
+/// Each completed model call counts once, also one of an attempt that failed later, and each whose reply ended at its limit of tokens. A
+/// call that broke off is not counted: what its provider bills for it is not known here.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -83,9 +84,18 @@ impl AddAssign for ModelUsage {
 pub fn spent<'e>(history: impl IntoIterator<Item = &'e Event>) -> Spent {
     let mut spent = Spent::new();
     for event in history {
-        let EventKind::NodeCompleted { output: Some(output), .. } = &event.kind else { continue };
-        if let Ok(call) = ModelCall::deserialize(output) {
-            *spent.entry(call.model).or_default() += ModelUsage { calls: 1, usage: call.usage };
+        let of_call = match &event.kind {
+            EventKind::NodeCompleted { output: Some(output), .. } => {
+                ModelCall::deserialize(output).ok().map(|call| (call.model, call.usage))
+            }
+            EventKind::NodeFailed { error: Some(error), .. } => match FailedCall::deserialize(error) {
+                Ok(FailedCall { error: ChatError::CutOff { model, usage }, .. }) => Some((model, usage)),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some((model, usage)) = of_call {
+            *spent.entry(model).or_default() += ModelUsage { calls: 1, usage };
         }
     }
     spent

@@ -15,7 +15,7 @@ use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
 use super::session::log_of;
 use super::turn::{self, OpenTurn, Overlap};
-use crate::agent_error::AgentError;
+use crate::agent_error::{AgentError, CallOf};
 use crate::chat::Chat;
 use crate::message::Message;
 use crate::model_call::ModelCall;
@@ -143,10 +143,13 @@ where
     let Some((until, mut beginning)) = conversation.beginning(compaction.keep) else { return Ok((messages, nothing)) };
     beginning.push(Message::user("Summarize what was said so far."));
     let chat = chat(compaction.model.as_deref(), &compaction.instructions, beginning)?;
-    let ModelCall { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key("summary").await?;
+    let replied = ctx.call_as(MODEL, chat, ()).key("summary").await;
+    let ModelCall { message, usage, is_cut_off, .. } =
+        replied.map_err(|error| AgentError::of_model_call(CallOf::Summary, error))?;
     let (Message::Assistant { text, .. } | Message::User { text } | Message::Tool { content: text, .. }) = message;
+    // Recorded by an earlier version, for which such a call was completed.
     if is_cut_off {
-        return Err(AgentError::SummaryCutOff { tokens: usage.output });
+        return Err(AgentError::cut_off(CallOf::Summary, usage.output));
     }
     let summary = SessionEntry::Summary { until, text };
     turn::append(logs, log, &turn.key("summary"), &summary, None).await?;

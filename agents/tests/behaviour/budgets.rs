@@ -181,3 +181,58 @@ async fn a_call_that_fails_is_no_spent_one() {
     assert_eq!(run.result().await.unwrap(), ["Done."]);
     assert_eq!(model.requests().len(), 2);
 }
+
+fn brief(tokens: u32) -> Agent<String, String> {
+    Agent::new("You talk.").tool(Tool::of::<look_up>()).max_tokens(tokens)
+}
+
+#[node]
+async fn talk(text: String, #[resource] tokens: &u32, ctx: &Context) -> Result<String, AgentError> {
+    brief(*tokens).run(text, ctx).await
+}
+
+workflow! {
+    talks(String) -> String {
+        START => talk;
+    }
+}
+
+/// Calls a tool, and needs more than 5 tokens for the answer.
+fn long_winded() -> Scripted {
+    Scripted::replies(|request| {
+        if request.messages.len() == 1 {
+            return Ok(Scripted::reply(request, look_up_again()));
+        }
+        let reply = Scripted::reply(request, Message::assistant("A long answer."));
+        Ok(if request.options.max_tokens == Some(5) { reply.cut_off() } else { reply })
+    })
+}
+
+#[test]
+fn a_reply_that_was_cut_off_is_asked_for_again_by_a_retry_and_each_try_is_spent() {
+    let (disk, model) = (OnDisk::default(), long_winded());
+    let engine = async |tokens: u32| {
+        let builder = disk.engine(&Death::default()).await.resource(Models::new(model.clone())).resource(tokens);
+        builder.register::<talks>().build().unwrap()
+    };
+    life(async {
+        let engine = engine(5).await;
+        let run = engine.start::<talks>("Go".into()).id("run").await.unwrap();
+        let failed = failure(run.result().await);
+        assert_eq!(failed.error_as(), Some(AgentError::CutOff { turn: 2, tokens: 5 }), "{failed}");
+        engine.shutdown().await;
+    });
+    assert_eq!(model.requests().len(), 2);
+    life(async {
+        let engine = engine(500).await;
+        let run = engine.retry("run").await.unwrap();
+        assert_eq!(run.result().await.unwrap(), "A long answer.");
+        let history = engine.history("run").await.unwrap().unwrap();
+        let looked_up = |event: &&graphweft::Event| {
+            matches!(event.kind, EventKind::NodeCompleted { .. }) && event.path.contains("look_up")
+        };
+        assert_eq!((spent(&history)["scripted"].calls, history.iter().filter(looked_up).count()), (3, 1));
+        engine.shutdown().await;
+    });
+    assert_eq!(model.requests().len(), 3);
+}
