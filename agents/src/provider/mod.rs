@@ -2,6 +2,7 @@
 
 mod calls;
 mod error;
+mod finish;
 mod opaque;
 mod reply;
 mod request;
@@ -19,6 +20,7 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ServiceTarget};
 
 use self::calls::Calls;
+use self::finish::Finish;
 use crate::message::Reply;
 use crate::model::{ChatModel, Delta, Request};
 use crate::model_error::ModelError;
@@ -52,7 +54,8 @@ const OTHER_PREFIXES: [&str; 3] = ["zai_coding", "baidu-coding-openai", "baidu-c
 /// # Replies
 /// They are streamed. What the provider wants back unchanged, such as signatures of its reasoning, is kept as
 /// [`OpaquePart`](crate::OpaquePart)s with the provider's name and the version of the format, and goes to the same provider only. A
-/// stream that ends before the provider has said so is [`ModelError::Unreachable`], never a short reply. Arguments of a tool that
+/// stream that ends before the provider has said so is [`ModelError::Unreachable`], never a short reply; in OpenAI's dialect, a reason for
+/// which the reply has ended says so, also without `[DONE]`. Arguments of a tool that
 /// are no JSON become a text, which no tool takes, so the model gets an error and can correct them.
 ///
 /// # Formats
@@ -144,22 +147,37 @@ impl GenaiModel {
         if !request.tools.is_empty() && !self.takes_format_beside_tools(adapter) {
             options.response_format = None;
         }
-        let calls: Arc<Mutex<Calls>> = Arc::default();
-        let of_events = Arc::clone(&calls);
-        let options = options.with_raw_frame_fn(move |_, event| locked(&of_events).add(event.data));
+        let (calls, finish): (Arc<Mutex<Calls>>, Arc<Mutex<Finish>>) = Default::default();
+        let of_events = (Arc::clone(&calls), Arc::clone(&finish));
+        let options = options.with_raw_frame_fn(move |_, event| {
+            locked(&of_events.0).add(event.data);
+            locked(&of_events.1).add(event.data);
+        });
         let begun = caught(self.client.exec_chat_stream(target, chat, Some(&options))).await?;
         let response = begun.map_err(error::of)?;
         let model = response.model_iden.model_name.namespace_and_name().1.to_owned();
         let mut stream = response.stream;
-        let mut bytes = 0;
-        while let Some(event) = caught(stream.next()).await? {
-            match event.map_err(error::of)? {
+        let (mut text, mut reasoning, mut bytes) = (String::new(), String::new(), 0);
+        let end = loop {
+            // A connection that breaks behind the end of the reply takes nothing from it.
+            let at_close = |text, reasoning, error| locked(&finish).end(text, reasoning).ok_or(error);
+            let event = match caught(stream.next()).await? {
+                Some(Ok(event)) => event,
+                Some(Err(error)) => match error::of(error) {
+                    error @ ModelError::Unreachable { .. } => break at_close(text, reasoning, error)?,
+                    error => return Err(error),
+                },
+                None => break at_close(text, reasoning, reply::unreachable("the stream ended before the reply did"))?,
+            };
+            match event {
                 ChatStreamEvent::Chunk(chunk) => {
                     bytes += chunk.content.len();
+                    text.push_str(&chunk.content);
                     show(Delta::Text(chunk.content));
                 }
                 ChatStreamEvent::ReasoningChunk(chunk) => {
                     bytes += chunk.content.len();
+                    reasoning.push_str(&chunk.content);
                     show(Delta::Reasoning(chunk.content));
                 }
                 ChatStreamEvent::ToolCallChunk(chunk) => {
@@ -167,17 +185,15 @@ impl GenaiModel {
                     let arguments = chunk.tool_call.fn_arguments.as_str().map_or(0, str::len);
                     bytes = bytes.max(arguments).max(locked(&calls).bytes());
                 }
-                ChatStreamEvent::End(end) => {
-                    let calls = std::mem::take(&mut *locked(&calls)).into_calls(request.messages.len());
-                    return reply::read(end, calls, model, &format);
-                }
+                ChatStreamEvent::End(end) => break end,
                 _ => {}
             }
             if bytes > MAX_BYTES {
                 return Err(ModelError::Rejected { message: format!("the reply is longer than {MAX_BYTES} bytes") });
             }
-        }
-        Err(ModelError::Unreachable { message: "the stream ended before the reply did".to_owned() })
+        };
+        let calls = std::mem::take(&mut *locked(&calls)).into_calls(request.messages.len());
+        reply::read(end, calls, model, &format)
     }
 }
 
@@ -195,8 +211,8 @@ impl ChatModel for GenaiModel {
     }
 }
 
-fn locked(calls: &Mutex<Calls>) -> MutexGuard<'_, Calls> {
-    calls.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Awaits something of genai, which adds up the numbers that a provider sends without a check.

@@ -53,7 +53,7 @@ pub(super) fn read(
     Ok(Reply { message: Message::Assistant { text, calls, opaque }, model, usage, is_cut_off })
 }
 
-fn unreachable(message: &str) -> ModelError {
+pub(super) fn unreachable(message: &str) -> ModelError {
     ModelError::Unreachable { message: message.to_owned() }
 }
 

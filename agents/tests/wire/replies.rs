@@ -36,6 +36,15 @@ async fn a_text_comes_in_pieces_with_its_usage_in_the_end() {
 }
 
 #[tokio::test]
+async fn a_reply_with_the_reason_of_its_end_is_whole_also_if_the_connection_is_closed_behind_it() {
+    let reply = OPENAI.ask("whole without its mark").await.0.unwrap();
+    assert_eq!((parts(&reply).0, reply.usage), ("It is forty-two.", Usage::new(8, 4)));
+    let reply = OPENAI.ask("call without its mark").await.0.unwrap();
+    let (_, calls, _) = parts(&reply);
+    assert_eq!((calls.len(), &calls[0].arguments), (1, &json!({ "number": 21 })));
+}
+
+#[tokio::test]
 async fn the_request_has_the_model_without_its_prefix_the_key_and_the_options() {
     for (dialect, key) in [(OPENAI, "authorization: bearer secret"), (ANTHROPIC, "x-api-key: secret")] {
         let engine_options = graphweft_agents::ModelOptions::default();
