@@ -6,6 +6,7 @@ mod finish;
 mod opaque;
 mod reply;
 mod request;
+mod strict;
 
 use std::fmt;
 use std::future::Future;
@@ -59,7 +60,8 @@ const OTHER_PREFIXES: [&str; 3] = ["zai_coding", "baidu-coding-openai", "baidu-c
 /// are no JSON become a text, which no tool takes, so the model gets an error and can correct them.
 ///
 /// # Formats
-/// A format beside tools is sent to Anthropic and OpenAI only. Other providers, and another [`endpoint`](Self::endpoint), get the tools.
+/// OpenAI gets a schema as a strict one where that is possible: without defaults, and with `anyOf` for `oneOf`. A schema with a map or a
+/// tuple is sent as one that is not strict. A format beside tools is sent to Anthropic and OpenAI only. Other providers, and another [`endpoint`](Self::endpoint), get the tools.
 ///
 /// # Tokens
 /// Anthropic, Bedrock and Fireworks want a limit for each reply. If the agent has none ([`Agent::max_tokens`](crate::Agent::max_tokens)),
@@ -146,6 +148,9 @@ impl GenaiModel {
         options.capture_tool_calls = Some(!calls::is_openai(adapter));
         if !request.tools.is_empty() && !self.takes_format_beside_tools(adapter) {
             options.response_format = None;
+        }
+        if matches!(adapter, AdapterKind::OpenAI | AdapterKind::OpenAIResp) {
+            strict::fit_format(&mut options, adapter);
         }
         let (calls, finish): (Arc<Mutex<Calls>>, Arc<Mutex<Finish>>) = Default::default();
         let of_events = (Arc::clone(&calls), Arc::clone(&finish));

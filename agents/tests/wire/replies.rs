@@ -223,6 +223,29 @@ async fn tools_and_the_format_are_sent_as_the_dialect_has_them() {
 }
 
 #[tokio::test]
+async fn a_schema_for_openai_is_strict_if_it_can_be() {
+    let sent = async |of_answer: Json| {
+        let mut asked = request(vec![Message::user("Hello?")]);
+        let schema = json!({ "type": "object", "properties": { "answer": of_answer }, "required": [] });
+        asked.format = Some(Format::new("answer", schema));
+        let body = OPENAI.ask_for("text", asked).await.2.asked()[0].body.clone();
+        body["response_format"]["json_schema"].clone()
+    };
+    let one_of = json!({ "oneOf": [{ "type": "integer" }, { "type": "null" }], "default": null });
+    let strict = sent(one_of).await;
+    let expected = json!({
+        "type": "object",
+        "properties": { "answer": { "anyOf": [{ "type": "integer" }, { "type": "null" }] } },
+        "required": ["answer"],
+        "additionalProperties": false,
+    });
+    assert_eq!((&strict["strict"], &strict["schema"]), (&json!(true), &expected));
+    let map = json!({ "type": "object", "additionalProperties": { "type": "integer" } });
+    let loose = sent(map.clone()).await;
+    assert_eq!((&loose["strict"], &loose["schema"]["properties"]["answer"]), (&json!(false), &map));
+}
+
+#[tokio::test]
 async fn an_empty_reply_goes_back_as_a_text() {
     for dialect in BOTH {
         let body = sent(dialect, vec![Message::user("Hello?"), Message::assistant(""), Message::user("Well?")]).await;
