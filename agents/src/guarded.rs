@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphweft::{ChildError, Context, Fault, Node, NodeFacts, Payload, RetryPolicy};
+use graphweft::{ChildError, Context, Fault, Json, Node, NodeFacts, Payload, RetryPolicy};
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::json_payload::JsonPayload;
@@ -62,6 +63,11 @@ pub enum Approval<In> {
     Reject(String),
 }
 
+/// Whether this answer to the question `approve` has an input.
+pub(crate) fn is_edit(answer: &Json) -> bool {
+    matches!(Approval::<IgnoredAny>::deserialize(answer), Ok(Approval::Edit(_)))
+}
+
 /// The answer to the question `went_through`, whether a call that was cut short, or has no recorded output, has had its effect.
 ///
 /// As JSON: `{"done": ..}` with the output, `"retry"`, `{"fail": "why"}`.
@@ -106,7 +112,7 @@ const CUT_SHORT: &str = "was cut short";
 const UNRECORDED: &str = "has no recorded output";
 
 /// The names of the questions.
-const APPROVE: &str = "approve";
+pub(crate) const APPROVE: &str = "approve";
 const WENT_THROUGH: &str = "went_through";
 
 /// Of which inputs a person has to approve.
@@ -178,7 +184,7 @@ where
     }
 
     async fn call(&self, input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
-        let mut call = ctx.call_as(self.child(), (self.make)(), input);
+        let mut call = ctx.call_as(self.child(), (self.make)(), input).__known_by_path();
         if let Some(retry) = &self.retry {
             call = call.retry(retry.clone());
         }
@@ -206,7 +212,8 @@ where
                 Ok(input) => input,
                 Err(error) => return ctx.stop(self.unwritable(&error.to_string())).await,
             };
-            let mut call = ctx.call_as(self.child(), (self.make)(), input).at_most_once().retry(RetryPolicy::none());
+            let call = ctx.call_as(self.child(), (self.make)(), input).__known_by_path();
+            let mut call = call.at_most_once().retry(RetryPolicy::none());
             if let Some(timeout) = self.timeout {
                 call = call.timeout(timeout);
             }

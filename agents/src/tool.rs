@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "mcp")]
 use crate::guarded::Uncertain;
-use crate::guarded::{Guarded, NeedsApproval, Settled};
+use crate::guarded::{APPROVE, Guarded, NeedsApproval, Settled, is_edit};
 use crate::json_payload::JsonPayload;
 use crate::model::ToolSpec;
 use crate::names::shortened;
@@ -159,6 +159,9 @@ impl Tool {
     /// Calls it as a child of a node, with its input.
     pub(crate) async fn call_with(&self, ctx: &Context, input: Json, key: &str) -> Result<Json, ToolError> {
         let mut call = self.node.call(ctx, input).key(key);
+        if self.is_known_by_path(ctx, key) {
+            call = call.__known_by_path();
+        }
         if let Some(retry) = &self.retry {
             call = call.retry(retry.clone());
         }
@@ -180,6 +183,15 @@ impl Tool {
             Err(ChildError::Fault(fault)) => Err(ToolError::Fault(fault)),
             Err(error) => Err(ToolError::Fault(Fault::Context { message: error.to_string() })),
         }
+    }
+
+    /// Whether a record of this call counts, however its input is encoded. The arguments are in the recorded reply of the model, by
+    /// name, so a later version of the tool can only encode them differently. What a person has edited is encoded as it was then:
+    /// a version that encodes it differently may read another input from it.
+    fn is_known_by_path(&self, ctx: &Context, key: &str) -> bool {
+        let child = self.child(key);
+        let is_edited = || ctx.__recorded_answer(&format!("{child}/{APPROVE}")).is_some_and(|answer| is_edit(&answer));
+        ctx.__has_result(&child) || !is_edited()
     }
 
     fn input(&self, arguments: &Json) -> Result<Json, ToolError> {

@@ -354,6 +354,13 @@ impl Context {
         }
     }
 
+    /// The recorded answer to this question of a child, as plain JSON.
+    #[doc(hidden)]
+    pub fn __recorded_answer(&self, question: &str) -> Option<serde_json::Value> {
+        let path = format!("{}/{question}", self.path());
+        self.0.run.known_desk()?.item(&path)?.answer
+    }
+
     /// A part of the node that a crate above this one has spans for, until what this returns is dropped: around all children of the
     /// node, or around one of them. `describe` makes one below a span; as other spans, it ends when the node waits.
     #[doc(hidden)]

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use graphweft::json;
 use graphweft::prelude::*;
 use graphweft::store::MemoryStore;
+use graphweft::{Json, json};
 use graphweft_agents::{Agent, Budget, Message, Models, Scripted, Tool};
 
 use crate::scene::{call, results};
@@ -143,12 +143,74 @@ mod later {
     }
 }
 
+/// One with its parameters in another order.
+mod swapped {
+    use super::*;
+
+    /// Pays.
+    #[node]
+    pub(super) async fn refund(cents: u32, order: String) -> String {
+        pays();
+        format!("{cents} cents for {order}")
+    }
+}
+
+/// One whose parameters are the fields of a struct.
+mod of_struct {
+    use super::*;
+
+    #[value]
+    pub(super) struct Refund {
+        order: String,
+        cents: u32,
+    }
+
+    /// Pays.
+    #[node]
+    pub(super) async fn refund(refund: Refund) -> String {
+        pays();
+        format!("{} cents for {}", refund.cents, refund.order)
+    }
+}
+
+/// One that had another parameter, which could be omitted.
+mod with_note {
+    use super::*;
+
+    /// Pays.
+    #[node]
+    pub(super) async fn refund(order: String, cents: u32, _note: Option<String>) -> String {
+        pays();
+        format!("{cents} cents for {order}")
+    }
+}
+
+/// Asks how long before it pays.
+mod asking {
+    use super::*;
+
+    /// Pays.
+    #[node]
+    pub(super) async fn refund(order: String, cents: u32, ctx: &Context) -> String {
+        ctx.ask::<String>("how", "How is it to be paid?").await;
+        format!("{cents} cents for {order}")
+    }
+}
+
 versions! {
     plain(Tool::of::<refund>());
     with_reason(Tool::of::<later::refund>());
     gone();
     approved(Tool::of::<refund>().approve());
     once(Tool::of::<refund>().at_most_once());
+    in_another_order(Tool::of::<swapped::refund>());
+    in_another_order_approved(Tool::of::<swapped::refund>().approve());
+    in_another_order_once(Tool::of::<swapped::refund>().approve().at_most_once());
+    by_struct(Tool::of::<of_struct::refund>());
+    by_struct_approved(Tool::of::<of_struct::refund>().approve());
+    noted(Tool::of::<with_note::refund>());
+    cut_short(Tool::of::<asking::refund>());
+    cut_short_approved(Tool::of::<asking::refund>().approve());
 }
 
 /// A refund is paid by one version of the program, and the run ends in another one.
@@ -185,6 +247,74 @@ async fn a_completed_call_has_its_result_in_another_version_of_the_program() {
     is_paid_once::<once::desk, with_reason::desk>().await;
     is_paid_once::<once::desk, gone::desk>().await;
     is_paid_once::<once::desk, approved::desk>().await;
+}
+
+#[tokio::test]
+async fn so_it_has_in_a_version_that_encodes_the_same_arguments_differently() {
+    is_paid_once::<plain::desk, in_another_order::desk>().await;
+    is_paid_once::<plain::desk, by_struct::desk>().await;
+    is_paid_once::<by_struct::desk, plain::desk>().await;
+    is_paid_once::<noted::desk, plain::desk>().await;
+    is_paid_once::<once::desk, in_another_order_once::desk>().await;
+    is_paid_once::<plain::desk, in_another_order_approved::desk>().await;
+    is_paid_once::<once::desk, by_struct::desk>().await;
+}
+
+/// A call is under way in one version of the program, in which these questions are answered, and the run ends in another one, in
+/// which the others are answered.
+async fn resumed<Before, Now>(before: &[(&str, Json)], now: &[(&str, Json)]) -> (Result<Json, String>, Vec<String>)
+where
+    Before: graphweft::Workflow<Input = String, Output = String>,
+    Now: graphweft::Workflow<Input = String, Output = String>,
+{
+    PAID.set(0);
+    let calls = Scripted::calls([("refund", json!({ "order": "a lamp", "cents": 40 })), ("hold", json!({}))]);
+    let (store, model) = (MemoryStore::new(), Scripted::turns([calls, Message::assistant("It is paid.")]));
+    let builder = || Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
+    let first = builder().register::<Before>().build().unwrap();
+    let run = first.start::<Before>("My lamp is broken.".into()).id("run").await.unwrap();
+    let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+    for (question, answer) in before {
+        first.answer("run", *question, answer.clone()).await.unwrap();
+        let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+    }
+    first.shutdown().await;
+    let second = builder().register::<Now>().build().unwrap();
+    second.recover().await.unwrap();
+    let run = second.get_run("run").await.unwrap().unwrap();
+    for (question, answer) in now {
+        second.answer("run", *question, answer.clone()).await.unwrap();
+    }
+    // It wakes the run, which waits for an answer in the records of the first version.
+    second.answer("run", "hold", json!("a day")).await.unwrap();
+    let ended = run.result().await.map_err(|error| error.to_string());
+    (ended, model.requests().get(1).map(results).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_short_is_made_again_in_the_encoding_of_the_other_version() {
+    let paid = (Ok(json!("It is paid.")), vec!["40 cents for a lamp".to_owned(), "a day".to_owned()]);
+    assert_eq!(resumed::<cut_short::desk, in_another_order::desk>(&[], &[]).await, paid);
+    let approve = || ("approve", json!("approve"));
+    assert_eq!(resumed::<cut_short_approved::desk, by_struct_approved::desk>(&[approve()], &[]).await, paid);
+    assert_eq!(PAID.get(), 1);
+}
+
+#[tokio::test]
+async fn a_question_that_is_open_is_asked_about_the_call_in_the_encoding_of_the_other_version() {
+    let paid = (Ok(json!("It is paid.")), vec!["40 cents for a lamp".to_owned(), "a day".to_owned()]);
+    let approve = || ("approve", json!("approve"));
+    assert_eq!(resumed::<approved::desk, in_another_order_approved::desk>(&[], &[approve()]).await, paid);
+    assert_eq!(resumed::<approved::desk, by_struct_approved::desk>(&[], &[approve()]).await, paid);
+    assert_eq!(PAID.get(), 1);
+}
+
+#[tokio::test]
+async fn what_a_person_has_edited_is_not_read_by_a_version_that_encodes_it_differently() {
+    let edit = ("approve", json!({ "edit": ["a lamp", 30] }));
+    let (ended, _) = resumed::<cut_short_approved::desk, in_another_order_approved::desk>(&[edit], &[]).await;
+    assert!(ended.unwrap_err().contains("was recorded with a different input"));
+    assert_eq!(PAID.get(), 0);
 }
 
 #[tokio::test]

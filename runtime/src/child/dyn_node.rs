@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use super::dyn_input::InputForm;
 use super::form::{AsPayload, AsText, ErrorPayload, IntoErrorText};
 use super::node::{Request, words_of};
+use super::tried::Identity;
 use super::{ChildError, ErrorText};
 use crate::context::Context;
 use crate::fault::Fault;
@@ -96,6 +97,7 @@ struct CallOptions {
     retry: Option<RetryPolicy>,
     timeout: Option<Duration>,
     at_most_once: bool,
+    identity: Identity,
 }
 
 impl DynNode {
@@ -239,7 +241,7 @@ impl<'c> Called<'c> {
     fn request<N: Node>(self, node: N) -> Result<Request<'c, N>, Fault> {
         let Called { context, node: described, input, options } = self;
         let input = described.read::<N::Input>(input, context.0.run.env.max_value_size)?;
-        let CallOptions { key, retry, timeout, at_most_once } = options;
+        let CallOptions { key, retry, timeout, at_most_once, identity } = options;
         let mut request = Request::new(context, described.name().to_owned(), node, input);
         let own = &request.options;
         request.options = NodeOptions {
@@ -249,6 +251,7 @@ impl<'c> Called<'c> {
             at_most_once: at_most_once || own.at_most_once,
         };
         request.key = key;
+        request.identity = identity;
         Ok(request)
     }
 }
@@ -308,6 +311,12 @@ impl DynCall<'_> {
     /// Limits the time of one attempt; see [`Child::timeout`](super::Child::timeout).
     pub fn timeout(self, limit: Duration) -> Self {
         self.with(|options| options.timeout = Some(limit))
+    }
+
+    /// See [`Child::__known_by_path`](super::Child::__known_by_path).
+    #[doc(hidden)]
+    pub fn __known_by_path(self) -> Self {
+        self.with(|options| options.identity = Identity::Path)
     }
 
     /// See [`Child::at_most_once`](super::Child::at_most_once).

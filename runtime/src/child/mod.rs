@@ -40,6 +40,7 @@ use crate::node::{Node, name_of};
 use crate::options::RetryPolicy;
 use form::{ErrorPayload, IntoErrorText};
 use node::{Given, Request};
+use tried::Identity;
 
 /// A child of a node. Awaiting it runs the child. It is a future, so it works with `join!`.
 ///
@@ -217,6 +218,13 @@ impl<N: Node, F: ErrorForm> Child<'_, N, F> {
     /// [`Step::retry_after`].
     pub fn retry_after(self, after: fn(&N::Error) -> Option<Duration>) -> Self {
         self.with(|request| request.retries.after = Some(after))
+    }
+
+    /// A record of this child counts whatever input it has: the caller knows that it is this one, encoded by other types. An
+    /// attempt that begins now has the input of this call.
+    #[doc(hidden)]
+    pub fn __known_by_path(self) -> Self {
+        self.with(|request| request.identity = Identity::Path)
     }
 
     /// Limits the time of one attempt, in place of the node's own `timeout`. An attempt that takes longer is dropped at

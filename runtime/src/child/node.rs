@@ -8,7 +8,7 @@ use super::form::{ErrorForm, FormOf, words_of_json};
 use super::graph::GraphWork;
 use super::kept::Kept;
 use super::retries::Retries;
-use super::tried::{Asked, Attempted, Begun, GivenError, Input, Moves, Start, Work, failed, fails};
+use super::tried::{Asked, Attempted, Begun, GivenError, Identity, Input, Moves, Start, Work, failed, fails};
 use serde_json::Value as Json;
 
 use crate::around::CallKind;
@@ -32,6 +32,7 @@ pub(super) struct Request<'c, N: Node> {
     pub(super) key: Option<String>,
     pub(super) options: NodeOptions,
     pub(super) retries: Retries<N::Error>,
+    pub(super) identity: Identity,
     node: N,
     input: N::Input,
 }
@@ -52,16 +53,18 @@ impl<'c, N: Node> Request<'c, N> {
                 "a node with a `pool` is not called by another node: write a workflow around it, and call that"
             );
         }
-        Request { context, name, key: None, options: node.options(), retries: Retries::default(), node, input }
+        let options = node.options();
+        let (retries, identity) = (Retries::default(), Identity::default());
+        Request { context, name, key: None, options, retries, identity, node, input }
     }
 
     pub(super) async fn run<F: FormOf<N::Error>>(self) -> Given<N, F> {
-        let Request { context, name, key, options, retries, node, input } = self;
+        let Request { context, name, key, options, retries, identity, node, input } = self;
         let parent = &context.0;
         let path = parent.path_of(&name, key.as_deref())?;
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
         let recorded = match recorded::<N>(&path, &input, context.0.run.env.max_value_size) {
-            Ok(recorded) => recorded,
+            Ok(recorded) => Input { identity, ..recorded },
             Err(fault) => {
                 drop_refused(input);
                 return Err(fault.into());
@@ -116,7 +119,7 @@ fn recorded<N: Node>(path: &str, input: &N::Input, max: MaxSize) -> Result<Input
     let json = input
         .__to_json(max)
         .map_err(|error| Fault::Context { message: format!("the input of `{path}` cannot be recorded: {error}") })?;
-    Ok(Input { json, reread: reread::<N::Input>(), parameters: N::FACTS.parameters.len() })
+    Ok(Input { json, reread: reread::<N::Input>(), parameters: N::FACTS.parameters.len(), identity: Identity::Input })
 }
 
 struct NodeWork<N: Node, F> {
