@@ -61,6 +61,53 @@ async fn a_session_goes_on_in_the_next_process_and_another_one_knows_nothing_of_
     SqliteStore::open(&path).await.unwrap().check().await.unwrap();
 }
 
+const HEARD: Signal<String> = Signal::new("heard");
+
+/// Answers one message, and starts over. One for another session continues in that.
+#[node]
+async fn answers(seen: Vec<String>, ctx: &Context) -> Result<Vec<String>, AgentError> {
+    let mut seen = seen;
+    let text = ctx.wait(HEARD).await;
+    if text == "bye" {
+        return Ok(seen);
+    }
+    seen.push(guest().run(text.clone(), ctx).await?);
+    let next = ctx.start_over::<endless>(seen);
+    if text == "Get Bob" { next.state(SESSION, "bob".to_owned()).await } else { next.await }
+}
+
+workflow! {
+    endless(Vec<String>) -> Vec<String> { START => answers; }
+}
+
+#[tokio::test]
+async fn a_run_that_starts_over_stays_in_its_session_over_restarts_unless_it_says_another() {
+    let (store, model) = (MemoryStore::new(), counts());
+    let started = || {
+        let engine = Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
+        engine.register::<endless>().build().unwrap()
+    };
+    let engine = started();
+    engine.start::<endless>(Vec::new()).id("run").state(SESSION, "ada".to_owned()).await.unwrap();
+    engine.shutdown().await;
+    for (text, next) in [("Hello", "run~1"), ("Get Bob", "run~2"), ("Hello", "run~3")] {
+        let engine = started();
+        engine.recover().await.unwrap();
+        engine.signal("run", HEARD, text.to_owned()).await.unwrap();
+        while engine.get_run(next).await.unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+        engine.shutdown().await;
+    }
+    let engine = started();
+    engine.recover().await.unwrap();
+    engine.signal("run", HEARD, "bye".to_owned()).await.unwrap();
+    let run = engine.get_run("run").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), json!(["1 seen", "3 seen", "1 seen"]));
+    assert_eq!(said(&session(&engine, "ada")).await, ["Hello", "1 seen", "Get Bob", "3 seen"]);
+    assert_eq!(said(&session(&engine, "bob")).await, ["Hello", "1 seen"]);
+}
+
 #[tokio::test]
 async fn the_name_and_the_session_are_not_mixed_up() {
     let engine = engine_with(counts());

@@ -15,6 +15,7 @@ use crate::core::NextRun;
 use crate::fault::Fault;
 use crate::lazy::Lazy;
 use crate::run_error::state_keys;
+use crate::scope::{APP, SESSION, USER};
 use crate::shared::MAX_ID;
 use crate::state::StateKey;
 use crate::value::{self, drop_refused};
@@ -118,6 +119,8 @@ impl Context {
     /// - its input, and the keys of the state that are set by [`state`](StartOver::state), as for a
     ///   [start](crate::Start::state): those that the workflow names in `#[given(..)]` and that have no zero have to be set. The
     ///   state of this run does not go over;
+    /// - the ids of this run's session, user and application ([`SESSION`], [`USER`], [`APP`]), unless others are set by
+    ///   [`state`](StartOver::state);
     /// - the tags of this run;
     /// - the [signals](crate::Engine::signal) that this run has got and no node has taken, with their ids, and the ids of the
     ///   last 1,024 that were taken, of this run and those before it: one that is sent again is still counted once;
@@ -180,7 +183,7 @@ impl<W: Workflow> Request<'_, W> {
 
     /// What the next run begins with.
     fn next(self, node: &Attempt) -> Result<Box<NextRun>, Fault> {
-        let Request { context, input, state, unrecordable } = self;
+        let Request { context, input, mut state, unrecordable } = self;
         let (path, attempt) = (context.path(), &context.0);
         let fault = |message: String| Fault::Context { message: format!("`{path}` cannot start over: {message}") };
         let Some(journal) = &attempt.run.journal else {
@@ -212,6 +215,7 @@ impl<W: Workflow> Request<'_, W> {
         if let Some(message) = unrecordable {
             return Err(fault(message));
         }
+        keep_scopes(context, &mut state);
         let definition = W::definition();
         let missing = definition.missing_keys(&state);
         if !missing.is_empty() {
@@ -226,6 +230,16 @@ impl<W: Workflow> Request<'_, W> {
         };
         drop_refused(input);
         Err(fault(format!("the input cannot be recorded: {written}")))
+    }
+}
+
+/// Adds the ids of this run's session, user and application, if others are not set: the next run follows it for the same ones.
+fn keep_scopes(context: &Context, state: &mut Map<String, Json>) {
+    for key in [SESSION, USER, APP] {
+        // A key of the program may have the same name, and be no text.
+        if let Ok(Some(id)) = context.state().get(key) {
+            state.entry(key.name()).or_insert(Json::String(id));
+        }
     }
 }
 
