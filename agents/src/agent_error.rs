@@ -172,7 +172,7 @@ impl AgentError {
                 ChatError::CutOff { usage, .. } => AgentError::cut_off(call, usage.output),
                 ChatError::TooLarge { size, limit } => AgentError::ReplyTooLarge { size, limit },
             },
-            ChildError::Fault(fault) => AgentError::Fault(fault),
+            ChildError::Fault(fault) => AgentError::Fault(advised(fault)),
             other => AgentError::Fault(Fault::Context { message: other.to_string() }),
         }
     }
@@ -193,6 +193,22 @@ impl From<ChildError<AgentError>> for AgentError {
             ChildError::Fault(fault) => AgentError::Fault(fault),
             other => AgentError::Fault(Fault::Context { message: other.to_string() }),
         }
+    }
+}
+
+/// A second agent in one node makes the requests of the first one again. Their fault advises a key, which [`Agent::run`](crate::Agent::run)
+/// does not take.
+fn advised(fault: Fault) -> Fault {
+    const OF_CALLS: &str = "give each call a unique `.key(..)`";
+    const OF_AGENTS: &str = "an agent has run in it before: call each other one as a child with a name or a key of its own, \
+                             `ctx.call_as(\"second\", agent, input).key(..)`";
+    match fault {
+        Fault::Context { message } => {
+            let duplicate = message.strip_prefix("duplicate request").and_then(|rest| rest.strip_suffix(OF_CALLS));
+            let advice = duplicate.map(|request| format!("duplicate request{request}{OF_AGENTS}"));
+            Fault::Context { message: advice.unwrap_or(message) }
+        }
+        fault => fault,
     }
 }
 

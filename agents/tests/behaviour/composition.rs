@@ -50,6 +50,44 @@ fn two(boss: Vec<Message>, expert: Vec<Message>) -> Scripted {
     })
 }
 
+/// Runs an agent for each text.
+#[node]
+async fn each(texts: Vec<String>, ctx: &Context) -> Result<Vec<String>, AgentError> {
+    let mut said = Vec::new();
+    for text in texts {
+        said.push(expert().run(text, ctx).await?);
+    }
+    Ok(said)
+}
+
+/// The same with a child for each.
+#[node]
+async fn each_as_child(texts: Vec<String>, ctx: &Context) -> Result<Vec<String>, AgentError> {
+    let mut said = Vec::new();
+    for (at, text) in texts.into_iter().enumerate() {
+        said.push(ctx.call_as("second", expert(), text).key(at).await?);
+    }
+    Ok(said)
+}
+
+workflow! {
+    repeated(Vec<String>) -> Vec<String> { START => each; }
+}
+
+workflow! {
+    repeated_as_child(Vec<String>) -> Vec<String> { START => each_as_child; }
+}
+
+#[tokio::test]
+async fn a_second_agent_in_one_node_is_an_error_with_advice_that_works() {
+    let texts = || vec!["one".to_owned(), "two".to_owned()];
+    let error = run::<repeated>(Scripted::text("Yes."), texts()).await.unwrap_err().to_string();
+    let advice = "duplicate request `repeated/each/model:1` in one node; an agent has run in it before: call each other one as a \
+                  child with a name or a key of its own, `ctx.call_as(\"second\", agent, input).key(..)`";
+    assert!(error.contains(advice), "{error}");
+    assert_eq!(run::<repeated_as_child>(Scripted::text("Yes."), texts()).await.unwrap(), ["Yes.", "Yes."]);
+}
+
 #[tokio::test]
 async fn an_agent_is_a_tool_of_another_with_paths_below_it() {
     let model = two(
