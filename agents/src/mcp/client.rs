@@ -39,7 +39,8 @@ use crate::tool::NodeTool;
 /// # Results
 /// The structured content, if the tool has any; otherwise its texts. Images, audio and other binary content are left out, with
 /// their kind and size in the text. A result that is marked as an error, and whatever else fails ([`McpError`]), goes to the model as
-/// text. For a tool that is `at_most_once`, a call that was lost or timed out is a question to a person instead.
+/// text. For a tool that is `at_most_once`, a call that was lost or timed out is a question to a person instead. One that the server
+/// did not take, by the status 401, 403, 404 or 429, is none: it has not been made ([`McpError::NotTaken`]).
 ///
 /// # A server that hangs or dies
 /// Each call has a time limit ([`McpBuilder::call_timeout`](crate::McpBuilder::call_timeout)). After a lost connection the next call connects again, and starts the

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientRequest, JsonObject, PingRequest, Tool as ServerTool,
 };
-use rmcp::service::{RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{RoleClient, ServiceExt};
@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use super::error::McpError;
 use super::result;
+use super::status::{self, ReadStatus};
 use crate::fingerprint::Fingerprint;
 
 /// How long a server that has missed the time limit of a call may take to show that it is alive.
@@ -49,6 +50,8 @@ struct Live {
     /// Whether a call has missed its time limit since the server was last seen alive.
     is_suspect: AtomicBool,
     is_lost: AtomicBool,
+    /// Reads the status of HTTP from an error; none for a program.
+    read_status: Option<ReadStatus>,
 }
 
 impl Connection {
@@ -82,7 +85,7 @@ impl Connection {
 
     async fn connect(&self) -> Result<(Live, Vec<ServerTool>), McpError> {
         let connecting = async {
-            let service = match &self.target {
+            let (service, read_status) = match &self.target {
                 Target::Process { program, args, env, directory } => {
                     let mut command = Command::new(program);
                     command.args(args).envs(env).kill_on_drop(true);
@@ -91,13 +94,18 @@ impl Connection {
                     }
                     let process = TokioChildProcess::builder(command).stderr(Stdio::inherit()).spawn();
                     let (process, _stderr) = process.map_err(|error| self.unreachable(error))?;
-                    ().serve(process).await
+                    (().serve(process).await, None)
                 }
-                Target::Http(config) => ().serve(StreamableHttpClientTransport::from_config(config.clone())).await,
+                Target::Http(config) => {
+                    let transport = StreamableHttpClientTransport::from_config(config.clone());
+                    let read_status = status::reader(&transport);
+                    (().serve(transport).await, Some(read_status))
+                }
             };
-            let service = service.map_err(|error| self.unreachable(error))?;
-            let tools = service.list_all_tools().await.map_err(|error| self.unreachable(error))?;
-            Ok((Live { service, is_suspect: AtomicBool::new(false), is_lost: AtomicBool::new(false) }, tools))
+            let service = service.map_err(|error| self.unreachable(why_not_begun(&error)))?;
+            let tools = service.list_all_tools().await.map_err(|error| self.unreachable(why_failed(&error)))?;
+            let (is_suspect, is_lost) = (AtomicBool::new(false), AtomicBool::new(false));
+            Ok((Live { service, is_suspect, is_lost, read_status }, tools))
         };
         let late = || self.unreachable(format!("there was no connection within {:?}", self.connect_timeout));
         timeout(self.connect_timeout, connecting).await.unwrap_or_else(|_| Err(late()))
@@ -146,11 +154,7 @@ impl Connection {
                 Ok(Err(ServiceError::McpError(error))) => {
                     Err(McpError::Refused { message: error.message.into_owned() })
                 }
-                Ok(Err(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)))) => {
-                    live.is_lost.store(true, Ordering::Relaxed);
-                    Err(McpError::Lost { server: self.server(), message: error.to_string() })
-                }
-                Ok(Err(error)) => Err(McpError::Lost { server: self.server(), message: error.to_string() }),
+                Ok(Err(error)) => Err(self.failed(&live, &error)),
                 Err(_) => {
                     live.is_suspect.store(true, Ordering::Relaxed);
                     Err(McpError::TimedOut { server: self.server(), after: self.call_timeout })
@@ -158,6 +162,40 @@ impl Connection {
             }
         };
         calling.await
+    }
+
+    /// A call that the transport has not brought to its end.
+    fn failed(&self, live: &Live, error: &ServiceError) -> McpError {
+        let server = self.server();
+        let status = match (error, live.read_status) {
+            (ServiceError::TransportSend(error), Some(read)) => read(&*error.error),
+            _ => None,
+        };
+        // With a status the server is there, but for a session that it does not know.
+        let is_gone = status.as_ref().is_none_or(|status| status.code == 404);
+        if is_gone && matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
+            live.is_lost.store(true, Ordering::Relaxed);
+        }
+        match status.as_ref().and_then(|status| Some((status.code, status.refusal()?))) {
+            Some((status, message)) => McpError::NotTaken { server, status, message },
+            None => McpError::Lost { server, message: why_failed(error) },
+        }
+    }
+}
+
+/// The text of an error, without the name of the transport: that is a type.
+fn why_failed(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportSend(error) => error.error.to_string(),
+        error => error.to_string(),
+    }
+}
+
+/// The same of one while a connection begins.
+fn why_not_begun(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, context } => format!("{}, when {context}", error.error),
+        error => error.to_string(),
     }
 }
 

@@ -40,6 +40,17 @@ pub enum McpError {
         /// The problem.
         message: String,
     },
+    /// The server answered with a status of HTTP which says that the call has not been made: 401, 403, 404 or 429. After any other
+    /// it is [`Lost`](Self::Lost).
+    #[error("MCP server `{server}` did not take the call (HTTP {status}): {message}")]
+    NotTaken {
+        /// The address.
+        server: String,
+        /// The status.
+        status: u16,
+        /// What it says.
+        message: String,
+    },
     /// There was no result in time, so it is not known whether the call has had its effect.
     #[error("MCP server `{server}` did not answer within {after:?}; allow more with `McpBuilder::call_timeout`")]
     TimedOut {

@@ -5,6 +5,7 @@ mod client;
 mod connection;
 mod error;
 mod result;
+mod status;
 mod tool;
 
 pub use builder::McpBuilder;

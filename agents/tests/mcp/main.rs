@@ -2,5 +2,6 @@
 
 mod everything;
 mod scene;
+mod statuses;
 mod steps;
 mod unreliable;
