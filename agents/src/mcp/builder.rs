@@ -122,6 +122,9 @@ impl McpBuilder {
     }
 
     /// Limits the time of each call, without that of a connection that is made again before it. 60 s by default.
+    ///
+    /// A result of a program may take 16 MiB, in one line of JSON. A larger one is dropped by the transport, and its call ends at this
+    /// limit, however long it is: let the tool return a part of it, or the name of a file.
     pub fn call_timeout(mut self, limit: Duration) -> Self {
         self.call_timeout = limit;
         self

@@ -51,8 +51,12 @@ pub enum McpError {
         /// What it says.
         message: String,
     },
-    /// There was no result in time, so it is not known whether the call has had its effect.
-    #[error("MCP server `{server}` did not answer within {after:?}; allow more with `McpBuilder::call_timeout`")]
+    /// There was no result in time, so it is not known whether the call has had its effect. A result of a program that takes more
+    /// than 16 MiB in one line is not read, and never comes.
+    #[error(
+        "MCP server `{server}` did not answer within {after:?}; allow more with `McpBuilder::call_timeout`, if its result has no more \
+         than 16 MiB: a larger one is dropped"
+    )]
     TimedOut {
         /// The program or the address.
         server: String,
