@@ -313,3 +313,48 @@ impl<'de, K: Deserialize<'de> + Ord> Deserialize<'de> for SortedSet<K> {
         Ok(Vec::deserialize(from)?.into_iter().collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasher, RandomState};
+
+    use super::*;
+
+    #[test]
+    fn a_map_is_as_one_of_the_standard_library() {
+        let random = RandomState::new();
+        let (mut map, mut other) = (SortedMap::new(), BTreeMap::new());
+        for step in 0..20_000_u32 {
+            let bits = random.hash_one(step);
+            let key = (bits >> 8) % 40;
+            match bits % 8 {
+                0..=2 => assert_eq!(map.insert(key, step), other.insert(key, step)),
+                3 | 4 => assert_eq!(map.remove(&key), other.remove(&key)),
+                5 => assert_eq!(map.get_or_insert_with(key, || step), other.entry(key).or_insert(step)),
+                6 if bits % 64 == 6 => assert_eq!(map.pop_first(), other.pop_first()),
+                7 if bits % 512 == 7 => {
+                    map.retain(|key, value| *key != 3 && *value % 3 > 0);
+                    other.retain(|key, value| *key != 3 && *value % 3 > 0);
+                }
+                _ => assert_eq!(map.get(&key), other.get(&key)),
+            }
+            assert_eq!(map.len(), other.len());
+            assert!(map.iter().eq(other.iter()) && map.range(key..).eq(other.range(key..)), "after step {step}");
+        }
+        let (text, wanted) = (serde_json::to_string(&map).unwrap(), serde_json::to_string(&other).unwrap());
+        assert_eq!(text, wanted);
+        assert_eq!(serde_json::from_str::<SortedMap<u64, u32>>(&text).unwrap(), map);
+        assert_eq!(map.clone().into_pairs().collect::<Vec<_>>(), other.into_iter().collect::<Vec<_>>());
+        map.clear();
+        assert!(map.is_empty() && map.iter().next().is_none());
+    }
+
+    #[test]
+    fn a_set_has_each_key_once_and_in_order() {
+        let mut set: SortedSet<u32> = [3, 1, 2, 3].into_iter().collect();
+        assert!(!set.insert(1) && set.insert(0) && set.remove(&2) && !set.remove(&2));
+        assert_eq!(serde_json::to_string(&set).unwrap(), "[0,1,3]");
+        assert_eq!(serde_json::from_str::<SortedSet<u32>>("[3,0,1]").unwrap(), set);
+        assert!(set.range(1..).eq(&[1, 3]) && set.into_iter().eq([0, 1, 3]));
+    }
+}
