@@ -151,7 +151,7 @@ fn into_node(node: &mut NodeFn, output: &Type, krate: &Path, graphweft: &Path) {
     let context = Ident::new("__context", hidden(name.span()));
     let pattern = context_pattern(node, &context, graphweft);
     let is_async = node.signature.asyncness.is_some();
-    let (body, end) = (&node.body, end_of(&node.body).unwrap_or_else(|| name.span()));
+    let (body, end) = (with_hidden_braces(&node.body), end_of(&node.body).unwrap_or_else(|| name.span()));
     let again = pattern.map(|pattern| quote!(let #pattern = #context;));
     let told = match is_async {
         true => quote!(async { #again #body }.await),
@@ -193,6 +193,18 @@ fn end_of(body: &TokenStream) -> Option<Span> {
     let is_semicolon = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ';');
     let begin = tokens.iter().rposition(is_semicolon).map_or(0, |at| at + 1);
     Some(tokens.get(begin).or(tokens.last()).map_or_else(|| block_span(&block), TokenTree::span))
+}
+
+/// The body as a block of ours: the compiler would call the user's braces unneeded in a function of one line.
+fn with_hidden_braces(body: &TokenStream) -> TokenStream {
+    let hide = |token: TokenTree| match token {
+        TokenTree::Group(mut block) => {
+            block.set_span(hidden(block.span()));
+            TokenTree::Group(block)
+        }
+        token => token,
+    };
+    body.clone().into_iter().map(hide).collect()
 }
 
 fn block_span(block: &Group) -> Span {

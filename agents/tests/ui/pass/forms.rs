@@ -1,4 +1,5 @@
 //! The forms of an agent's function, and a program of each sound neighbour.
+#![deny(unused, reason = "what an attribute makes gives no warnings")]
 #![allow(dead_code, reason = "what counts is that it compiles")]
 
 use std::fmt;
@@ -55,6 +56,21 @@ fn greets(name: String) -> String {
     }
     Greeting(name)
 }
+
+/// You write on one line.
+#[rustfmt::skip]
+#[agent]
+async fn repeats(text: String) -> String { text }
+
+/// You write on one line as well.
+#[rustfmt::skip]
+#[agent]
+fn repeats_at_once(text: String) -> String { text }
+
+/// You see what was said.
+#[rustfmt::skip]
+#[agent]
+async fn counts(ctx: &Context) -> String { ctx.attempt() }
 
 /// Decides on refunds.
 ///
