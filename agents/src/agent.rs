@@ -13,6 +13,7 @@ use graphweft::{Context, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPol
 use crate::agent_error::{AgentError, CallOf, fault_of};
 use crate::budget::Budget;
 use crate::chat::Chat;
+use crate::guarded::may_have_gone_through;
 use crate::json_payload::JsonPayload;
 use crate::memory::{Memory, Remembered, SessionError};
 use crate::message::{Message, ToolCall};
@@ -448,7 +449,10 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             // A tool of an earlier version may have been called by that name.
             None => match ctx.__recorded_output(&format!("{}:{key}", call.name)) {
                 Some(output) => tool::result(output),
-                None => Err(ToolError::ForModel(self.unknown_tool(&call.name))),
+                None => {
+                    let begun = may_have_gone_through(ctx, &call.name, &format!("{}:{key}", call.name));
+                    Err(ToolError::ForModel(format!("{}{begun}", self.unknown_tool(&call.name))))
+                }
             },
         }
     }

@@ -158,13 +158,26 @@ where
     const FACTS: NodeFacts<N::Input, N::Error> = N::FACTS;
 
     async fn run(&self, mut input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
+        let is_answered = ctx.__has_result(APPROVE);
+        // A version of the program that did not ask has begun it.
+        let has_begun = !is_answered && ctx.__is_cut_short(self.child());
+        // If it may not be repeated, a person is asked whether it went through, and says by that whether it is to be called.
+        let asks_later = has_begun && self.at_most_once;
         // A person's answer counts, also if the predicate of another version of the program would not have asked.
-        if self.approval.as_ref().is_some_and(|needs| needs(&input) || ctx.__has_result(APPROVE)) {
-            let question = ctx.ask::<Approval<N::Input>>(APPROVE, format!("May `{}` be called with this?", self.name));
-            match question.payload(&input).await {
+        if !asks_later && self.approval.as_ref().is_some_and(|needs| is_answered || needs(&input)) {
+            let known = if has_begun { begun(&self.name) } else { String::new() };
+            let prompt = format!("May `{}` be called with this?{known}", self.name);
+            match ctx.ask::<Approval<N::Input>>(APPROVE, prompt).payload(&input).await {
                 Approval::Approve => {}
                 Approval::Edit(edited) => input = edited,
-                Approval::Reject(why) => return Ok(Settled::Refused(format!("a person rejected the call: {why}"))),
+                Approval::Reject(why) => {
+                    let known = if ctx.__is_cut_short(self.child()) {
+                        format!(".{}", begun(&self.name))
+                    } else {
+                        String::new()
+                    };
+                    return Ok(Settled::Refused(format!("a person rejected the call: {why}{known}")));
+                }
             }
         }
         if self.at_most_once { self.call_once(input, ctx).await } else { self.call(input, ctx).await }
@@ -177,10 +190,7 @@ where
 {
     /// The name of the tool below this node. Questions and children of a node share their names.
     fn child(&self) -> &str {
-        match &*self.name {
-            APPROVE | WENT_THROUGH => "call",
-            name => name,
-        }
+        child_of(&self.name)
     }
 
     async fn call(&self, input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
@@ -254,6 +264,26 @@ where
     fn unwritable(&self, problem: &str) -> Fault {
         Fault::Context { message: format!("the input of `{}` cannot be recorded: {problem}", self.name) }
     }
+}
+
+fn child_of(name: &str) -> &str {
+    match name {
+        APPROVE | WENT_THROUGH => "call",
+        name => name,
+    }
+}
+
+/// What is said of a call that was cut short, behind a text; empty if it was not. `call`: the child that it is.
+pub(crate) fn may_have_gone_through(ctx: &Context, name: &str, call: &str) -> String {
+    let was_asked = [APPROVE, WENT_THROUGH].iter().any(|question| ctx.__was_asked(&format!("{call}/{question}")));
+    let inner = format!("{call}/{}", child_of(name));
+    // A guarded call has also begun while its approval is open.
+    let has_begun = ctx.__is_cut_short(&inner) || !was_asked && ctx.__is_cut_short(call);
+    if has_begun { format!(".{}", begun(name)) } else { String::new() }
+}
+
+fn begun(name: &str) -> String {
+    format!(" An earlier version of the program has begun this call of `{name}`, and it may have gone through.")
 }
 
 fn unknown_error(name: &str) -> Fault {

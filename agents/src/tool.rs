@@ -312,7 +312,8 @@ impl<N: Node> NodeTool<N> {
     /// A person is asked before each call, and answers with an [`Approval`](crate::Approval). The question is `approve`, below
     /// the call; its payload is the input. No text of a model or a tool answers it, only
     /// [`Run::answer`](graphweft::Run::answer) and [`Engine::answer`](graphweft::Engine::answer). An approved call that is cut short is made
-    /// again, unless the tool is [`at_most_once`](Self::at_most_once).
+    /// again, unless the tool is [`at_most_once`](Self::at_most_once). If a version of the program without `approve` has begun the call, the
+    /// question says so; for a tool that is `at_most_once`, `went_through` is asked in its place.
     pub fn approve(self) -> Self {
         self.approve_when(|_| true)
     }

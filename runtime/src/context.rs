@@ -354,6 +354,20 @@ impl Context {
         }
     }
 
+    /// Whether an attempt at this child has begun and left no result. Of no use while the child is awaited.
+    #[doc(hidden)]
+    pub fn __is_cut_short(&self, child: &str) -> bool {
+        let path = format!("{}/{child}", self.path());
+        self.0.run.known_desk().and_then(|desk| desk.item(&path)).is_some_and(|item| item.is_cut_short())
+    }
+
+    /// Whether this question of a child was asked.
+    #[doc(hidden)]
+    pub fn __was_asked(&self, question: &str) -> bool {
+        let path = format!("{}/{question}", self.path());
+        self.0.run.known_desk().and_then(|desk| desk.item(&path)).is_some_and(|item| item.asked.is_some())
+    }
+
     /// The recorded answer to this question of a child, as plain JSON.
     #[doc(hidden)]
     pub fn __recorded_answer(&self, question: &str) -> Option<serde_json::Value> {

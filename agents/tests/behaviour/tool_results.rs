@@ -211,6 +211,8 @@ versions! {
     noted(Tool::of::<with_note::refund>());
     cut_short(Tool::of::<asking::refund>());
     cut_short_approved(Tool::of::<asking::refund>().approve());
+    cut_short_once(Tool::of::<asking::refund>().at_most_once());
+    approved_once(Tool::of::<refund>().approve().at_most_once());
 }
 
 /// A refund is paid by one version of the program, and the run ends in another one.
@@ -315,6 +317,51 @@ async fn what_a_person_has_edited_is_not_read_by_a_version_that_encodes_it_diffe
     let (ended, _) = resumed::<cut_short_approved::desk, in_another_order_approved::desk>(&[edit], &[]).await;
     assert!(ended.unwrap_err().contains("was recorded with a different input"));
     assert_eq!(PAID.get(), 0);
+}
+
+/// A call that may not be repeated is cut short in one version of the program. The question about it in another one, which is
+/// answered, and its result.
+async fn after_it_was_cut_short<Now>(answer: Json) -> (Option<(String, String)>, String)
+where
+    Now: graphweft::Workflow<Input = String, Output = String>,
+{
+    PAID.set(0);
+    let calls = Scripted::calls([("refund", json!({ "order": "a lamp", "cents": 40 })), ("hold", json!({}))]);
+    let (store, model) = (MemoryStore::new(), Scripted::turns([calls, Message::assistant("Done.")]));
+    let builder = || Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
+    let first = builder().register::<cut_short_once::desk>().build().unwrap();
+    let run = first.start::<cut_short_once::desk>("My lamp is broken.".into()).id("run").await.unwrap();
+    let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+    first.shutdown().await;
+    let second = builder().register::<Now>().build().unwrap();
+    second.recover().await.unwrap();
+    second.answer("run", "hold", json!("a day")).await.unwrap();
+    let run = second.get_run("run").await.unwrap().unwrap();
+    let mut asked = None;
+    if let Outcome::Waiting(questions) = run.outcome().await.unwrap() {
+        run.answer(&questions[0].id, answer).await.unwrap();
+        asked = Some((questions[0].id.clone(), questions[0].prompt.clone()));
+    }
+    assert_eq!((run.result().await.unwrap(), PAID.get()), (json!("Done."), 0));
+    (asked, results(&model.requests()[1]).swap_remove(0))
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_short_is_not_approved_before_it_is_known_whether_it_went_through() {
+    let (asked, result) = after_it_was_cut_short::<approved_once::desk>(json!({ "done": "paid by hand" })).await;
+    let (id, prompt) = asked.unwrap();
+    assert_eq!((id.as_str(), result.as_str()), ("desk/clerk/refund:1.0/went_through", "paid by hand"));
+    assert!(prompt.contains("Did it go through?"), "{prompt}");
+}
+
+#[tokio::test]
+async fn who_approves_or_makes_no_use_of_a_call_that_was_cut_short_learns_that_it_may_have_gone_through() {
+    let begun = "An earlier version of the program has begun this call of `refund`, and it may have gone through.";
+    let (asked, result) = after_it_was_cut_short::<approved::desk>(json!({ "reject": "too much" })).await;
+    assert_eq!(asked.unwrap().1, format!("May `refund` be called with this? {begun}"));
+    assert_eq!(result, format!("error: a person rejected the call: too much. {begun}"));
+    let (asked, result) = after_it_was_cut_short::<gone::desk>(Json::Null).await;
+    assert_eq!((asked, result), (None, format!("error: there is no tool `refund`; there are `hold`. {begun}")));
 }
 
 #[tokio::test]

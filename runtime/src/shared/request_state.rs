@@ -249,6 +249,15 @@ impl Item {
     pub(crate) fn is_done(&self) -> bool {
         self.attempts.end().is_some() || self.answer.is_some() || self.signal.is_some() || self.fired
     }
+
+    /// Whether an attempt has begun of which it is not known whether it had its effect.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        match self.attempts.state() {
+            AttemptState::UnderWay(()) | AttemptState::CutShort => true,
+            AttemptState::Ended(end) => end.verdict() == Verdict::CutShort,
+            AttemptState::Due | AttemptState::Backoff { .. } => false,
+        }
+    }
 }
 
 impl RequestState {
