@@ -2,6 +2,7 @@
 
 mod executor;
 mod listener;
+mod refused;
 mod tasks;
 mod worker;
 

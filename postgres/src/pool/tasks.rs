@@ -187,6 +187,7 @@ pub(super) async fn cancel(client: &Object, (runs, tasks): (&[String], &[String]
 /// A task that was given to a worker.
 pub(super) struct Claimed {
     pub(super) key: (String, String),
+    pub(super) number: i64,
     /// The task itself, or why it cannot be read.
     pub(super) task: Result<NodeTask, String>,
 }
@@ -196,7 +197,7 @@ impl Claimed {
         let key: (String, String) = (row.try_get(0)?, row.try_get(1)?);
         let what = || format!("task `{}` of run `{}`", key.1, key.0);
         let task = checked::from_text(row.try_get(2)?, what).map_err(why_unread);
-        Ok(Claimed { key, task })
+        Ok(Claimed { key, number: row.try_get(3)?, task })
     }
 }
 
@@ -215,12 +216,13 @@ fn why_unread(error: Trouble) -> String {
     format!("{}, or give the engine and its workers the same version of graphweft", error.for_caller(""))
 }
 
-/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over. Of each pool it reads no more than it may
-/// give, however many are free.
+/// Gives free tasks of these pools to a worker, the oldest first, except those of runs that are over and those with the `refused` numbers. Of each
+/// pool it reads no more than it may give and these, however many are free.
 pub(super) async fn claim(
     client: &Object,
     worker: Owner,
     pools: &[String],
+    refused: &[i64],
     most: usize,
 ) -> Result<Vec<Claimed>, Trouble> {
     let claim = client
@@ -229,17 +231,34 @@ pub(super) async fn claim(
                  select first.* from unnest($2::text[]) as wanted (pool) cross join lateral (
                      select run, task, number from node_tasks t
                      where t.pool = wanted.pool and result is null and worker is null and not cancelled
+                     and number not in (select unnest($4::bigint[]))
                      and exists (select from runs where id = t.run and status in {OPEN})
                      order by number limit $3 for update of t skip locked
                  ) as first
                  order by number limit $3
              )
              update node_tasks t set worker = $1 from free where t.run = free.run and t.task = free.task
-             returning t.run, t.task, t.body"
+             returning t.run, t.task, t.body, t.number"
         ))
         .await?;
-    let rows = client.query(&claim, &[&to_integer(worker.get()), &pools, &to_integer(most as u64)]).await?;
+    let most = to_integer(most as u64);
+    let rows = client.query(&claim, &[&to_integer(worker.get()), &pools, &most, &refused]).await?;
     rows.iter().map(Claimed::of).collect()
+}
+
+/// Those of these tasks that have no result yet, and whether no worker has them.
+pub(super) async fn left(
+    client: &Object,
+    (runs, tasks): (&[String], &[String]),
+) -> Result<Vec<((String, String), bool)>, Trouble> {
+    let select = client
+        .prepare_cached(
+            "select t.run, t.task, t.worker is null from unnest($1::text[], $2::text[]) as of (run, task)
+             join node_tasks t on t.run = of.run and t.task = of.task and t.result is null and not t.cancelled",
+        )
+        .await?;
+    let rows = client.query(&select, &[&runs, &tasks]).await?;
+    rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
 }
 
 /// The tasks that a worker has, and whether they are cancelled.
@@ -251,7 +270,7 @@ pub(super) async fn of_worker(client: &Object, worker: Owner) -> Result<Vec<((St
     rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
 }
 
-/// A worker was given a task, and has not heard of it.
+/// A worker was given a task, and has not heard of it, or cannot execute it.
 pub(super) async fn give_back(client: &Object, worker: Owner, (run, task): (&str, &str)) -> Result<(), Trouble> {
     let free = client
         .prepare_cached(

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{Id, JoinHandle, JoinSet};
 
 use super::listener::{CANCELLED, FREE, LOOK, Listener, progress};
+use super::refused::Refused;
 use super::tasks::{self, Claimed, of_fault};
 use crate::connections::Connections;
 use crate::owners::Owners;
@@ -72,7 +73,7 @@ impl PostgresWorkerBuilder {
         let at_once = at_once.unwrap_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get));
         let owner = owners.join(&connections, Vec::new()).await?;
         let (drains, drained) = watch::channel(false);
-        let worker = Arc::new(Worker { connections, owners, owner, engine, pools });
+        let worker = Arc::new(Worker { connections, owners, owner, engine, pools, refused: Refused::default() });
         let leaves = Leaves(Arc::clone(&worker));
         let works = tokio::spawn(async move {
             let _leaves = leaves;
@@ -111,6 +112,9 @@ impl fmt::Debug for PostgresWorkerBuilder {
 /// [`Fault::Interrupted`](graphweft::Fault::Interrupted). A worker that was only stalled adds no result any more to a task that was given
 /// to another one, but its body may have continued: as everywhere, an attempt is executed at least once.
 ///
+/// A task whose node is in no workflow that its engine has registered, as while a new version is deployed, it gives back, and takes it no more:
+/// a worker that has the node executes it. If there is none, the task waits, and a warning says so each minute.
+///
 /// Dropping it stops what it executes at the next `.await`, and gives those tasks to others.
 pub struct PostgresWorker {
     drains: watch::Sender<bool>,
@@ -146,6 +150,7 @@ struct Worker {
     owner: Owner,
     engine: Engine,
     pools: Vec<String>,
+    refused: Refused,
 }
 
 /// The worker leaves when it ends, however it does.
@@ -177,7 +182,7 @@ impl Worker {
                 match self.claim(most).await {
                     Ok(claimed) => {
                         may_be_more = claimed.len() == most;
-                        for Claimed { key, task } in claimed {
+                        for Claimed { key, number, task } in claimed {
                             // One that was given away since this worker was believed dead, and came back.
                             if under_way.contains_key(&key) {
                                 continue;
@@ -186,7 +191,7 @@ impl Worker {
                             under_way.insert(key.clone(), cancels);
                             let worker = Arc::clone(self);
                             let executed = match task {
-                                Ok(task) => executing.spawn(worker.execute(task, cancelled)),
+                                Ok(task) => executing.spawn(worker.execute(task, number, cancelled)),
                                 Err(why) => executing.spawn(worker.fail_unread(key.clone(), why)),
                             };
                             keys.insert(executed.id(), key);
@@ -227,7 +232,7 @@ impl Worker {
                     if tidies { tasks::tidy(&client).await } else { Ok(()) }
                 });
                 tidied = if tidies { looked_after } else { tidied };
-                if let Err(error) = looked.await {
+                if let Err(error) = looked.await.and(self.look_at_refused().await) {
                     tracing::warn!(%error, "the tasks of pools cannot be looked after");
                 }
             }
@@ -235,8 +240,19 @@ impl Worker {
     }
 
     async fn claim(&self, most: usize) -> Result<Vec<Claimed>, StoreError> {
-        let (owner, pools) = (self.owner, &self.pools);
-        self.connections.with(|client| async move { tasks::claim(&client, owner, pools, most).await }).await
+        let (owner, pools, refused) = (self.owner, &self.pools, &*self.refused.numbers());
+        self.connections.with(|client| async move { tasks::claim(&client, owner, pools, refused, most).await }).await
+    }
+
+    async fn look_at_refused(&self) -> Result<(), StoreError> {
+        let known = self.refused.keys();
+        if known.0.is_empty() {
+            return Ok(());
+        }
+        let of = (&*known.0, &*known.1);
+        let left = self.connections.with(|client| async move { tasks::left(&client, of).await }).await?;
+        self.refused.keep(known, left);
+        Ok(())
     }
 
     /// Stops what is cancelled, and what was given to another worker since this one was believed dead. Gives back what the table says
@@ -257,8 +273,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Executes a task, and adds its result.
-    async fn execute(self: Arc<Self>, task: NodeTask, mut cancelled: watch::Receiver<bool>) {
+    /// Executes a task, and adds its result. Gives it back if this program does not have its node: another worker may.
+    async fn execute(self: Arc<Self>, task: NodeTask, number: i64, mut cancelled: watch::Receiver<bool>) {
         let key = (task.run_id.clone(), task.id.clone());
         let (sends, mut sent) = mpsc::channel(PROGRESS);
         let of = key.clone();
@@ -302,6 +318,12 @@ impl Worker {
             Err(ExecuteError::Cancelled) => {
                 let (owner, of) = (self.owner, (&*key.0, &*key.1));
                 self.until_written(|client| async move { tasks::stopped(&client, owner, of).await }).await;
+            }
+            // It has not begun, so it is free again even if it may be executed once.
+            Err(error @ ExecuteError::UnknownNode { .. }) => {
+                self.refused.add(&key, number, error.to_string());
+                let (owner, of) = (self.owner, (&*key.0, &*key.1));
+                self.until_written(|client| async move { tasks::give_back(&client, owner, of).await }).await;
             }
             Ok(result) => self.finish(&key, &result).await,
             Err(error) => self.finish(&key, &of_fault(error.to_string())).await,

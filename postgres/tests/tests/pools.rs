@@ -624,3 +624,30 @@ async fn a_task_that_the_server_does_not_take_fails_alone_and_large_ones_come_on
     assert!(text.contains("cannot be given to pool `gpu`: ERROR") && text.contains("is_small"), "{text}");
     worker.drain().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_without_a_node_leaves_its_tasks_to_one_that_has_it() {
+    let schema = fresh_schema();
+    let store = builder(&schema).connect().await.unwrap();
+    let client = client(&schema).await;
+    let builder = Engine::builder().executor(store.executor()).store(store.clone());
+    let engine = builder.register::<scene>().register::<stamped>().register::<lengths>().build().unwrap();
+    engine.recover().await.unwrap();
+    let once = engine.start::<stamped>(1).id("left-once").await.unwrap();
+    let many = engine.start::<scene>(4).id("left").await.unwrap();
+    let tasks = async || client.query_one("select count(*) from node_tasks", &[]).await.unwrap().get::<_, i64>(0);
+    until("their tasks are there", async || tasks().await == 9).await;
+    let lacks = Engine::builder().register::<lengths>().build().unwrap();
+    let _lacks = store.worker(lacks).pool("gpu").max_concurrency(1.try_into().unwrap()).start().await.unwrap();
+    // It takes the oldest tasks first, so it has refused all others when it has executed this one.
+    let own = engine.start::<lengths>(vec!["abc".to_owned()]).await.unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(60), own.result()).await.expect("it is executed");
+    assert_eq!(result.unwrap(), [3]);
+    let open = "select count(*) from node_tasks where run like 'left%' and result is null and worker is null";
+    assert_eq!(client.query_one(open, &[]).await.unwrap().get::<_, i64>(0), 9);
+    let _has = worker_of(&store).await;
+    let once = tokio::time::timeout(Duration::from_secs(60), once.result()).await.expect("it is executed").unwrap();
+    let many = tokio::time::timeout(Duration::from_secs(60), many.result()).await.expect("they are executed").unwrap();
+    assert_eq!((once, many), (2, of_scene(4)));
+    assert_eq!((begun("left-once"), begun("left")), (1, 8));
+}
