@@ -53,7 +53,11 @@ fn words(said: &Said, most: usize) -> (String, String) {
         }
         SaidWhat::Returned { tool, output, cut } => (tool.clone(), json(output, *cut)),
         SaidWhat::Refused { tool, why, cut } => (tool.clone(), format!("refused: {}", text(why, *cut))),
-        SaidWhat::NotCalled { tool } => (tool.clone(), "was not called".to_owned()),
+        SaidWhat::NotCalled { tool, begun, why, cut } => {
+            let what = if *begun { "was withdrawn after it had begun" } else { "was not called" };
+            let why = why.as_ref().map(|why| format!(": {}", text(why, *cut))).unwrap_or_default();
+            (tool.clone(), format!("{what}{why}"))
+        }
         SaidWhat::Failed { tool, attempt, message, cut, again } => {
             let who = tool.clone().unwrap_or_else(|| "model".to_owned());
             let again = if *again { ", another follows" } else { "" };
@@ -96,8 +100,13 @@ mod tests {
 
     #[test]
     fn a_long_name_does_not_move_what_is_said() {
-        let said = said(SaidWhat::NotCalled { tool: "a_very_long_name_of_a_tool".to_owned() });
+        let said = said(SaidWhat::NotCalled {
+            tool: "a_very_long_name_of_a_tool".to_owned(),
+            begun: false,
+            why: Some("there is none".to_owned()),
+            cut: false,
+        });
         let lines = lines(&Conversation { path: "desk/agent".to_owned(), said: vec![said] }, 10);
-        assert_eq!(lines[1], "  a_very_long_n… was not called");
+        assert_eq!(lines[1], "  a_very_long_n… was not called: there is…");
     }
 }

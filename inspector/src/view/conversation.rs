@@ -85,13 +85,17 @@ struct Call {
     tool: String,
     /// The event of the reply.
     seq: u64,
-    /// That of its start, or of what it is not called for.
-    settled: Option<u64>,
+    /// That of its last start.
+    begun: Option<u64>,
+    /// That of its result.
+    ended: Option<u64>,
+    /// The event by which it is known that there will be no result.
+    left: Option<u64>,
 }
 
 impl Conversations {
     /// Adds the next event of the run. Returns what was said by it, but for the [calls that were not made](super::SaidWhat::NotCalled): those are
-    /// known at the end of a node, and belong behind its replies.
+    /// known at the end of a node, and belong behind its replies. They are returned again when the reason is known.
     pub fn apply(&mut self, event: &Event) -> &[Said] {
         if let EventKind::RunRetried { voids, .. } = &event.kind {
             self.forget(voids);
@@ -106,16 +110,17 @@ impl Conversations {
         };
         if is_over && let Some(talk) = self.by_path.get_mut(path) {
             // The node is over, and with it the calls that were not made. It may be a tool of another one.
-            talk.leave_calls(event, u64::MAX);
+            talk.leave_calls(event, u64::MAX, |call| call.begun.is_none());
         }
         let Some((around, _)) = path.rsplit_once('/') else { return &[] };
         if is_error_of_tool(path) {
-            return &[];
+            let EventKind::NodeCompleted { output: Some(Value::String(why)), .. } = &event.kind else { return &[] };
+            return self.by_path.get_mut(around).map_or(&[], |talk| talk.explain(path, why));
         }
         match &event.kind {
             EventKind::NodeStarted { .. } => {
                 if let Some(call) = self.by_path.get_mut(around).and_then(|talk| talk.call(path)) {
-                    call.settled = Some(event.seq);
+                    (call.begun, call.ended) = (Some(event.seq), None);
                 }
                 &[]
             }
@@ -129,6 +134,9 @@ impl Conversations {
                     talk.said.extend(failed);
                     talk.replied(event, call);
                     return &talk.said[from..];
+                }
+                if let Some(call) = self.by_path.get_mut(around).and_then(|talk| talk.call(path)) {
+                    call.ended = Some(event.seq);
                 }
                 self.say(around, path, event, |tool| match ToolResult::of(output) {
                     ToolResult::Output(output) => {
@@ -144,8 +152,8 @@ impl Conversations {
             EventKind::NodeFailed { attempt, cause, then, error } => {
                 let (message, cut) = cut_text(&cause.to_string());
                 let (attempt, again) = (*attempt, matches!(then, AfterFailure::RetryAt { .. }));
-                let is_tool = self.by_path.get_mut(around).is_some_and(|talk| talk.call(path).is_some());
-                if is_tool {
+                if let Some(call) = self.by_path.get_mut(around).and_then(|talk| talk.call(path)) {
+                    call.ended = (!again).then_some(event.seq);
                     return self.say(around, path, event, |tool| What::Failed {
                         tool: Some(tool),
                         attempt,
@@ -213,7 +221,9 @@ impl Conversations {
             talk.said.retain(|said| !is_void(said.seq));
             talk.calls.retain(|_, call| !is_void(call.seq));
             for call in talk.calls.values_mut() {
-                call.settled = call.settled.filter(|seq| !is_void(*seq));
+                for seq in [&mut call.begun, &mut call.ended, &mut call.left] {
+                    *seq = seq.filter(|seq| !is_void(*seq));
+                }
             }
         }
         for failed in self.failed.values_mut() {
@@ -244,13 +254,14 @@ impl Talk {
     }
 
     fn replied(&mut self, event: &Event, call: ModelCall) {
-        self.leave_calls(event, event.seq);
+        // An agent asks its model again when all calls have a result, so one that has begun without an end was withdrawn.
+        self.leave_calls(event, event.seq, |call| call.ended.is_none());
         let ModelCall { asked, message, model, usage, is_cut_off, .. } = call;
         self.asked(event, asked);
         let (name, turn) = name_and_key(&event.path).unwrap_or_default();
         name.clone_into(&mut self.model);
         for (at, call) in message.assistant.calls.iter().enumerate() {
-            let call = Call { tool: call.name.clone(), seq: event.seq, settled: None };
+            let call = Call { tool: call.name.clone(), seq: event.seq, begun: None, ended: None, left: None };
             self.calls.insert(format!("{turn}.{at}"), call);
         }
         let calls = message.assistant.calls.into_iter().map(|call| {
@@ -278,14 +289,30 @@ impl Talk {
         }
     }
 
-    /// Calls of replies before an event that have not begun by then were not made.
-    fn leave_calls(&mut self, event: &Event, before: u64) {
-        let left = self.calls.values_mut().filter(|call| call.settled.is_none() && call.seq < before);
+    /// Calls of replies before an event that are `open` by then have no result.
+    fn leave_calls(&mut self, event: &Event, before: u64, open: impl Fn(&Call) -> bool) {
+        let left = self.calls.values_mut().filter(|call| call.left.is_none() && call.seq < before && open(call));
         for call in left {
-            call.settled = Some(event.seq);
-            let what = What::NotCalled { tool: call.tool.clone() };
+            call.left = Some(event.seq);
+            let begun = call.begun.is_some();
+            let what = What::NotCalled { tool: call.tool.clone(), begun, why: None, cut: false };
             self.said.push(said(event, &event.path, what));
         }
+    }
+
+    /// Adds why a call has no result. An agent records that when its model has replied to it, call by call.
+    fn explain(&mut self, path: &str, why: &str) -> &[Said] {
+        let Some((tool, Some(left))) = self.call(path).map(|call| (call.tool.clone(), call.left)) else { return &[] };
+        for at in 0..self.said.len() {
+            let said = &mut self.said[at];
+            let What::NotCalled { tool: of, why: reason @ None, cut, .. } = &mut said.what else { continue };
+            if said.seq == left && *of == tool {
+                let (text, is_cut) = cut_text(why);
+                (*reason, *cut) = (Some(text), is_cut);
+                return std::slice::from_ref(&self.said[at]);
+            }
+        }
+        &[]
     }
 }
 

@@ -103,8 +103,7 @@ impl<'v> ToolResult<'v> {
     }
 }
 
-/// Whether it is the step with which an agent keeps the error of a tool call, of which there is an event already: that it has failed, or
-/// that there is no such tool.
+/// Whether it is the step with which an agent keeps the error of a tool call. That of a call which has failed is known by another event.
 pub(super) fn is_error_of_tool(path: &str) -> bool {
     name_and_key(path).is_some_and(|(name, _)| name == "gen_ai.error")
 }

@@ -108,6 +108,15 @@ pub enum What {
     NotCalled {
         /// The name, as the model wrote it.
         tool: String,
+        /// Whether a call had begun, which may have had its effect: the program of now has no such tool, or it takes other arguments.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        begun: bool,
+        /// The reason, as the model gets it; none if it got none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+        /// Whether the reason is longer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
     },
     /// An attempt at a model call or a tool call has failed. The model gets the error of a tool.
     Failed {

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use graphweft::json;
 use graphweft::prelude::*;
+use graphweft::store::MemoryStore;
 use graphweft_agents::{Agent, AgentError, Message, ModelError, Models, Scripted, Tool};
 use graphweft_inspector::view::{Conversations, RunView, SaidWhat, What};
 
@@ -141,6 +142,53 @@ async fn snapshots_of_a_conversation_that_is_refused_and_fails_and_is_retried() 
     let (agent, said) = after.split_once('\n').unwrap();
     assert_eq!((agent, said.lines().count()), ("desk/clerk", 2), "{after}");
     assert!(said.contains("Bob wants money") && said.contains("the script is over"), "{after}");
+}
+
+/// A version of the program in which nothing is paid.
+mod without_pay {
+    use super::*;
+
+    workflow! {
+        pub(super) desk(String) -> Refund {
+            let clerk: Agent<String, Refund> = Agent::new("You decide on refunds.").tool(Tool::of::<orders>());
+            START => clerk;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_of_a_tool_that_is_gone_was_withdrawn_and_says_why() {
+    let store = MemoryStore::new();
+    let model = model(vec![
+        Scripted::calls([("pay", json!({ "cents": 9, "order": "7" }))]),
+        Message::assistant(r#"{"order": "7", "cents": 0}"#),
+    ]);
+    let builder = || Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
+    let first = builder().register::<desk>().build().unwrap();
+    let run = first.start::<desk>("Ada".into()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    first.shutdown().await;
+    let second = builder().register::<without_pay::desk>().build().unwrap();
+    second.recover().await.unwrap();
+    // It wakes the run, whose program of now has no such question.
+    second.answer("run", "approve", json!("approve")).await.unwrap_err();
+    second.get_run("run").await.unwrap().unwrap().result().await.unwrap();
+
+    let mut conversations = Conversations::default();
+    let mut returned = Vec::new();
+    for event in second.history("run").await.unwrap().unwrap() {
+        returned.extend(conversations.apply(&event).to_vec());
+    }
+    let withdrawn = SaidWhat::NotCalled {
+        tool: "pay".to_owned(),
+        begun: true,
+        why: Some("there is no tool `pay`; there are `orders`".to_owned()),
+        cut: false,
+    };
+    let all = conversations.all();
+    let whats: Vec<&SaidWhat> = all[0].said.iter().map(|said| &said.what).collect();
+    assert!(matches!(whats[..], [.., what, SaidWhat::Replied { .. }] if *what == withdrawn), "{whats:?}");
+    assert!(returned.iter().any(|said| said.what == withdrawn), "{returned:?}");
 }
 
 /// What an event has become, with everything else as it was.

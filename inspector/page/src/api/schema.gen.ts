@@ -1067,10 +1067,16 @@ export interface components {
             /** @description The reason. */
             why: string;
         } | {
+            /** @description Whether a call had begun, which may have had its effect: the program of now has no such tool, or it takes other arguments. */
+            begun?: boolean;
+            /** @description Whether the reason is longer. */
+            cut?: boolean;
             /** @description The name, as the model wrote it. */
             tool: string;
             /** @enum {string} */
             type: "not_called";
+            /** @description The reason, as the model gets it; none if it got none. */
+            why?: string | null;
         } | {
             /** @description Whether another attempt follows. */
             again?: boolean;
