@@ -277,7 +277,7 @@ where
     let run = first.start::<Before>("My lamp is broken.".into()).id("run").await.unwrap();
     let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
     for (question, answer) in before {
-        first.answer("run", *question, answer.clone()).await.unwrap();
+        first.answer("run", question, answer.clone()).await.unwrap();
         let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
     }
     first.shutdown().await;
@@ -285,7 +285,7 @@ where
     second.recover().await.unwrap();
     let run = second.get_run("run").await.unwrap().unwrap();
     for (question, answer) in now {
-        second.answer("run", *question, answer.clone()).await.unwrap();
+        second.answer("run", question, answer.clone()).await.unwrap();
     }
     // It wakes the run, which waits for an answer in the records of the first version.
     second.answer("run", "hold", json!("a day")).await.unwrap();

@@ -109,7 +109,12 @@ function Words({ said }: { said: Said }) {
     case 'refused':
       return <Text text={said.why} />;
     case 'not_called':
-      return <p className="dim">Was not called: there is no such tool, or it does not take the arguments.</p>;
+      return (
+        <>
+          <p className="dim">{said.begun ? 'Was stopped, and has no result.' : 'Was not called.'}</p>
+          {said.why && <Text text={said.why} />}
+        </>
+      );
     case 'failed':
       return (
         <>
