@@ -10,7 +10,7 @@ const REPORT: Duration = Duration::from_secs(60);
 /// The run and the id of a task.
 type Key = (String, String);
 
-/// What a worker has given back and does not take again, so that it does not take the same task over and over.
+/// The tasks that a worker has released and does not take again, so that it does not take the same one over and over.
 #[derive(Default)]
 pub(super) struct Refused(Mutex<Inner>);
 
