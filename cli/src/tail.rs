@@ -31,21 +31,42 @@ pub(crate) async fn tail(engine: &Engine, asked: Tail, output: Output) -> Result
     };
     let printed = match asked.follow {
         true => follow(&run, &mut show).await,
-        false => engine.history(run.id()).await?.iter().flatten().try_for_each(&mut show),
+        false => {
+            let shown = engine.history(run.id()).await?.iter().flatten().try_for_each(&mut show);
+            shown.map(|()| Followed::ToItsEnd)
+        }
     };
-    Ended::of(run.status().await?).having_printed(printed)
+    let status = run.status().await?;
+    if matches!(printed, Ok(Followed::ToAnotherEnd)) && !status.is_over() {
+        // It has the reason, if that is a record that cannot be read.
+        engine.history(run.id()).await?;
+        return Err(CliError::EventsUnread { run: asked.run });
+    }
+    Ended::of(status).having_printed(printed.map(drop))
+}
+
+enum Followed {
+    /// To the end of the run, or as long as was wanted.
+    ToItsEnd,
+    /// The run has no more events here, and the last one was not its end.
+    ToAnotherEnd,
 }
 
 /// Until the run ends, Ctrl-C, or no one reads any more.
-async fn follow(run: &Run<Value>, show: &mut impl FnMut(&Event) -> io::Result<()>) -> io::Result<()> {
+async fn follow(run: &Run<Value>, show: &mut impl FnMut(&Event) -> io::Result<()>) -> io::Result<Followed> {
     let mut events = run.events();
+    let mut has_ended = false;
     loop {
         tokio::select! {
             event = events.next() => match event {
-                Some(event) => show(&event)?,
-                None => return Ok(()),
+                Some(event) => {
+                    has_ended = event.is_terminal() || has_ended && event.derived;
+                    show(&event)?;
+                }
+                None if has_ended => return Ok(Followed::ToItsEnd),
+                None => return Ok(Followed::ToAnotherEnd),
             },
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            _ = tokio::signal::ctrl_c() => return Ok(Followed::ToItsEnd),
         }
     }
 }

@@ -7,6 +7,7 @@ mod read_only;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use graphweft::prelude::*;
 use serde_json::Value;
@@ -140,6 +141,38 @@ async fn runs_are_listed() {
     let asked = runs.ran(&["questions", "--json"]).await;
     assert_eq!(Runs::json(&asked)[0]["run"], "waits");
     assert!(runs.ran(&["questions"]).await.out.contains("approve"));
+}
+
+/// What the file has of a text is another one of the same length.
+fn damage(file: &Path, text: &str, other: &str) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let places: Vec<usize> =
+        bytes.windows(text.len()).enumerate().filter(|(_, at)| *at == text.as_bytes()).map(|(at, _)| at).collect();
+    assert!(!places.is_empty(), "`{text}` is in the file");
+    for place in places {
+        bytes[place..place + text.len()].copy_from_slice(other.as_bytes());
+    }
+    std::fs::write(file, bytes).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_be_followed_to_its_end_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    let engine = engine(&file).await;
+    engine.start::<refund>(2000).id("waits").await.unwrap().outcome().await.unwrap();
+    engine.shutdown().await;
+    // It has one connection after the other closed, and the last one moves all of the log to the file.
+    drop(engine);
+    while folder.path().join("runs.db-wal").exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    damage(&file, "Jthis back?", "Jthat back?");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_graphweft"));
+    command.arg("--store").arg(&file).args(["tail", "-f", "waits"]).stdin(Stdio::null());
+    let tail = Runs::output(command).await;
+    assert_eq!(tail.code, 1, "{}{}", tail.out, tail.err);
+    assert!(tail.err.contains("checksum"), "{}", tail.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

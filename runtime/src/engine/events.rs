@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::Stream;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, select};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
@@ -17,6 +17,7 @@ use super::derived::Deriver;
 use super::inner::Engine;
 use super::runtime;
 use crate::event::{Event, EventPosition};
+use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::shared::Sent;
 use crate::store::{RunKey, StoreError};
@@ -27,8 +28,9 @@ const PAGE: usize = 256;
 /// How often the records of a run of another process are read.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// The events of a run: past ones, then each as it is recorded. Ends after the last event of the run, and before that
-/// if the store cannot be read or the engine is gone: at [`Engine::shutdown`], or when every clone of the [`Engine`]
+/// The events of a run: past ones, then each as it is recorded. If the server of the store is away, or its file locked,
+/// they continue when it is back. Ends after the last event of the run, and before that if the store cannot be read for
+/// another reason, or the engine is gone: at [`Engine::shutdown`], or when every clone of the [`Engine`]
 /// has been dropped and it does not execute the run (any more). Events recorded by then are returned first.
 ///
 /// Events are buffered until they are read, so a stream that is never read grows with its run.
@@ -153,31 +155,21 @@ impl Events {
         };
         let most = until.saturating_sub(next).min(PAGE as u64) as usize;
         let reading = async move {
-            let store = &engine.0.store;
-            // A run that was deleted has no more events, and its id may be that of another one.
-            let Some(header) = store.header(&id).await?.filter(|header| header.key == key) else {
-                return Ok(Page { events: Vec::new(), next, is_over: true, deriver: None });
-            };
-            // Derived events depend on all records before them.
-            let mut deriver = match known {
-                Some(deriver) if deriver.seen() == next => deriver,
-                _ => {
-                    let mut deriver = Deriver::of(&engine, &header).await;
-                    let mut seen = 0;
-                    while seen < next {
-                        let page = store.read(key, seen, PAGE.min((next - seen) as usize)).await?;
-                        let Some(last) = page.last() else { break };
-                        seen = last.seq + 1;
-                        deriver.events(&engine, &id, page).await;
-                    }
-                    deriver
+            let mut known = known;
+            let mut is_reported = false;
+            loop {
+                let is_closed = engine.0.closing.is_cancelled();
+                let error = match read_page(&engine, &id, key, next, most, known.take()).await {
+                    Err(error) if !is_closed && Halt::Store(error.clone()).is_of_outage() => error,
+                    read => return read,
+                };
+                // Without timers it cannot look again.
+                let Ok(sleep) = runtime::sleep(LOOK) else { return Err(error) };
+                if !std::mem::replace(&mut is_reported, true) {
+                    tracing::warn!(run = id, %error, "the events of a run cannot be read at present, and are read again");
                 }
-            };
-            let records = if most > 0 { store.read(key, next, most).await? } else { Vec::new() };
-            let after = records.last().map_or(next, |last| last.seq + 1);
-            let is_over = records.is_empty() && header.status.is_over() && header.records <= next;
-            let events = deriver.events(&engine, &id, records).await;
-            Ok(Page { events, next: after, is_over, deriver: Some(deriver) })
+                select(pin!(sleep), pin!(engine.0.closing.cancelled())).await;
+            }
         };
         From::Store { reading: Box::pin(reading), then }
     }
@@ -226,6 +218,42 @@ impl Events {
         let before = self.recent.iter().take_while(|event| event.seq < seq).count();
         self.ready.extend(self.recent.drain(..before).map(Arc::unwrap_or_clone));
     }
+}
+
+/// The next records of a run, `most` of them, with the events derived from them. `known`: the deriver behind those before, if there is one.
+async fn read_page(
+    engine: &Engine,
+    id: &str,
+    key: RunKey,
+    next: u64,
+    most: usize,
+    known: Option<Deriver>,
+) -> Result<Page, StoreError> {
+    let store = &engine.0.store;
+    // A run that was deleted has no more events, and its id may be that of another one.
+    let Some(header) = store.header(id).await?.filter(|header| header.key == key) else {
+        return Ok(Page { events: Vec::new(), next, is_over: true, deriver: None });
+    };
+    // Derived events depend on all records before them.
+    let mut deriver = match known {
+        Some(deriver) if deriver.seen() == next => deriver,
+        _ => {
+            let mut deriver = Deriver::of(engine, &header).await;
+            let mut seen = 0;
+            while seen < next {
+                let page = store.read(key, seen, PAGE.min((next - seen) as usize)).await?;
+                let Some(last) = page.last() else { break };
+                seen = last.seq + 1;
+                deriver.events(engine, id, page).await;
+            }
+            deriver
+        }
+    };
+    let records = if most > 0 { store.read(key, next, most).await? } else { Vec::new() };
+    let after = records.last().map_or(next, |last| last.seq + 1);
+    let is_over = records.is_empty() && header.status.is_over() && header.records <= next;
+    let events = deriver.events(engine, id, records).await;
+    Ok(Page { events, next: after, is_over, deriver: Some(deriver) })
 }
 
 impl Stream for Events {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, Created, MemoryStore, NewRun, RunKey, Store, StoreError, Stored};
 use graphweft::{
@@ -551,8 +551,13 @@ mod away {
 
     impl Store for Away {
         graphweft_tests::forward_store! {
-            join leave read header list count overview open_questions delete reserve_task start_over is_alive is_served feed feed_end graph
+            join leave header list count overview open_questions delete reserve_task start_over is_alive is_served feed feed_end graph
             logs keeps_snapshots put_snapshot snapshot
+        }
+
+        fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+            let inner = self.inner.clone();
+            self.answer(async move { inner.read(run, from, limit).await }.boxed())
         }
 
         fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
@@ -625,6 +630,38 @@ mod away {
         store.is_away.store(false, Ordering::SeqCst);
         assert_eq!(result(&engine).await, 2);
         assert_eq!(begun.load(Ordering::SeqCst), 2, "its node was not recorded");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_events_of_a_run_elsewhere_continue_when_it_is_back() {
+        let (store, begun) = (Away::default(), Arc::default());
+        let driver = Engine::builder().store(store.inner.clone()).resource(Arc::<AtomicU32>::clone(&begun));
+        let driver = driver.register::<counting>().build().unwrap();
+        let driven = driver.start::<counting>(1).id("run").await.unwrap();
+        let watcher = engine(&store, &begun);
+        let mut events = watcher.get_run("run").await.unwrap().expect("it is in the store").events();
+        let first = events.next().await.expect("it has begun");
+        assert_eq!(first.seq, 0);
+        store.is_away.store(true, Ordering::SeqCst);
+        let rest = tokio::spawn(events.map(|event| event.kind.name()).collect::<Vec<_>>());
+        assert_eq!(driven.result().await.unwrap(), 2);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        store.is_away.store(false, Ordering::SeqCst);
+        let rest = tokio::time::timeout(Duration::from_secs(60), rest).await.expect("it ends with the run").unwrap();
+        assert_eq!(rest.last().copied(), Some("run_completed"));
+        assert_eq!(rest.iter().filter(|name| **name == "node_completed").count(), 1, "{rest:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_events_of_a_run_end_with_their_engine_although_it_is_away() {
+        let (store, begun) = (Away::default(), Arc::default());
+        let engine = engine(&store, &begun);
+        engine.start::<counting>(1).id("run").await.unwrap();
+        store.is_away.store(true, Ordering::SeqCst);
+        let mut events = engine.get_run("run").await.unwrap().expect("it is in the store").events();
+        let rest = tokio::spawn(async move { while events.next().await.is_some() {} });
+        drop(engine);
+        tokio::time::timeout(Duration::from_secs(60), rest).await.expect("it ends").unwrap();
     }
 
     #[tokio::test(start_paused = true)]
