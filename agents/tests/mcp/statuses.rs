@@ -17,7 +17,8 @@ type Asked = Arc<Mutex<Vec<String>>>;
 fn server(heads: &[&'static str]) -> (String, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let (asked, heads) = (Asked::default(), Mutex::new(heads.to_vec().into_iter()));
+    let heads = heads.to_vec();
+    let (asked, heads) = (Asked::default(), Mutex::new(heads.into_iter()));
     let log = Arc::clone(&asked);
     std::thread::spawn(move || {
         for socket in listener.incoming() {
