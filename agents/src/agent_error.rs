@@ -11,6 +11,7 @@ use crate::memory::SessionError;
 use crate::model_call::FailedCall;
 use crate::model_error::ModelError;
 use crate::output::Misfit;
+use crate::usage::MODEL;
 
 /// Why an agent gave no output.
 ///
@@ -129,7 +130,15 @@ pub enum AgentError {
         /// The fault.
         fault: Fault,
     },
-    /// The agent or a model call ended by a fault.
+    /// A model call reached its time limit, or the code of the model panicked.
+    #[error("model call `{call}` failed: {fault}")]
+    ModelCall {
+        /// The call, as in its path: `model:2` of turn 2, or `model:summary`.
+        call: String,
+        /// The fault.
+        fault: Fault,
+    },
+    /// The agent or a model call ended by another fault.
     #[error(transparent)]
     Fault(Fault),
 }
@@ -155,6 +164,9 @@ impl From<ScopeError> for AgentError {
     }
 }
 
+/// The key of the model call that summarizes a session.
+pub(crate) const SUMMARY: &str = "summary";
+
 /// Which model call of an agent.
 #[derive(Clone, Copy)]
 pub(crate) enum CallOf {
@@ -172,6 +184,13 @@ impl AgentError {
                 ChatError::CutOff { usage, .. } => AgentError::cut_off(call, usage.output),
                 ChatError::TooLarge { size, limit } => AgentError::ReplyTooLarge { size, limit },
             },
+            ChildError::Fault(fault @ (Fault::Timeout { .. } | Fault::Panic { .. })) => {
+                let call = match call {
+                    CallOf::Turn(turn) => format!("{MODEL}:{turn}"),
+                    CallOf::Summary => format!("{MODEL}:{SUMMARY}"),
+                };
+                AgentError::ModelCall { call, fault }
+            }
             ChildError::Fault(fault) => AgentError::Fault(advised(fault)),
             other => AgentError::Fault(Fault::Context { message: other.to_string() }),
         }

@@ -15,7 +15,7 @@ use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
 use super::session::log_of;
 use super::turn::{self, OpenTurn, Overlap};
-use crate::agent_error::{AgentError, CallOf};
+use crate::agent_error::{AgentError, CallOf, SUMMARY};
 use crate::chat::Chat;
 use crate::message::Message;
 use crate::model_call::ModelCall;
@@ -143,7 +143,7 @@ where
     let Some((until, mut beginning)) = conversation.beginning(compaction.keep) else { return Ok((messages, nothing)) };
     beginning.push(Message::user("Summarize what was said so far."));
     let chat = chat(compaction.model.as_deref(), &compaction.instructions, beginning)?;
-    let replied = ctx.call_as(MODEL, chat, ()).key("summary").await;
+    let replied = ctx.call_as(MODEL, chat, ()).key(SUMMARY).await;
     let ModelCall { message, usage, is_cut_off, .. } =
         replied.map_err(|error| AgentError::of_model_call(CallOf::Summary, error))?;
     let (Message::Assistant { text, .. } | Message::User { text } | Message::Tool { content: text, .. }) = message;

@@ -157,7 +157,8 @@ async fn a_stalled_stream_ends_at_the_time_limit_and_its_connection_is_closed() 
         let run = engine(dialect, &server).start::<hurry>("What?".into()).await.unwrap();
         let failure = failure(run.result().await);
         let error = failure.error_as::<AgentError>();
-        assert!(matches!(error, Some(AgentError::Fault(Fault::Timeout { .. }))), "{failure}");
+        assert!(matches!(error, Some(AgentError::ModelCall { fault: Fault::Timeout { .. }, .. })), "{failure}");
+        assert!(failure.to_string().contains("model call `model:1` failed: timed out after"), "{failure}");
         server.is_closed_by_the_client().await;
     }
 }
