@@ -15,9 +15,9 @@ use crate::core::NextRun;
 use crate::fault::Fault;
 use crate::lazy::Lazy;
 use crate::run_error::state_keys;
-use crate::scope::{APP, SESSION, USER};
 use crate::shared::MAX_ID;
 use crate::state::StateKey;
+use crate::state::scope_ids::{APP, SESSION, USER};
 use crate::value::{self, drop_refused};
 use crate::workflow::Workflow;
 

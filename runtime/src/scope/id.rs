@@ -4,16 +4,8 @@ use std::fmt::Debug;
 
 use super::error::ScopeError;
 use crate::context::Context;
+pub use crate::state::scope_ids::{APP, SESSION, USER};
 use crate::state::{App, Session, StateKey, User};
-
-/// The session of a run, for state of a [`Session`]: `engine.start::<chat>(text).state(SESSION, "monday".to_owned())`.
-pub const SESSION: StateKey<String> = StateKey::new("session");
-
-/// The user of a run, for state of a [`User`]: `engine.start::<chat>(text).state(USER, "ada".to_owned())`.
-pub const USER: StateKey<String> = StateKey::new("user");
-
-/// The application that a run belongs to, for state of an [`App`]. Without it, it is the name of the run's workflow.
-pub const APP: StateKey<String> = StateKey::new("app");
 
 /// Whose state it is: [`Session`], [`User`] or [`App`].
 ///

@@ -127,6 +127,7 @@
 mod key;
 mod reducer;
 mod scope;
+pub(crate) mod scope_ids;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
