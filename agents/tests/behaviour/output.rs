@@ -1,7 +1,7 @@
 //! Typed output: repairs and their bound, checks, replies that are cut off.
 
-use graphweft::json;
 use graphweft::prelude::*;
+use graphweft::{Json, json};
 use graphweft_agents::{Agent, AgentError, Message, Misfit, Scripted, Tool};
 use graphweft_tests::failure;
 
@@ -78,7 +78,9 @@ async fn an_agent_with_tools_has_the_schema_in_its_instructions() {
     run::<sell>(model.clone(), "A lamp".into()).await.unwrap();
     let instructions = &model.requests()[0].instructions;
     assert!(instructions.starts_with("You sell.\n\n"), "{instructions}");
-    assert!(instructions.contains("\"cents\":{\"type\":\"integer\""), "{instructions}");
+    let (_, schema) = instructions.split_once("JSON of this schema alone: ").unwrap();
+    let schema: Json = serde_json::from_str(schema).unwrap();
+    assert_eq!(schema["properties"]["cents"]["type"], "integer", "{instructions}");
 }
 
 #[tokio::test]
