@@ -107,6 +107,6 @@ mod tests {
             cut: false,
         });
         let lines = lines(&Conversation { path: "desk/agent".to_owned(), said: vec![said] }, 10);
-        assert_eq!(lines[1], "  a_very_long_n… was not called: there is…");
+        assert_eq!(lines[1], "  a_very_long_n… was not called: there is n…");
     }
 }
