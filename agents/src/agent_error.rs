@@ -1,5 +1,6 @@
 //! How an agent fails.
 
+use graphweft::__::UNIQUE_KEY;
 use graphweft::scope::ScopeError;
 use graphweft::{ChildError, Fault};
 use schemars::JsonSchema;
@@ -218,13 +219,11 @@ impl From<ChildError<AgentError>> for AgentError {
 /// A second agent in one node makes the requests of the first one again. Their fault advises a key, which [`Agent::run`](crate::Agent::run)
 /// does not take.
 fn advised(fault: Fault) -> Fault {
-    const OF_CALLS: &str = "give each call a unique `.key(..)`";
     const OF_AGENTS: &str = "an agent has run in it before: call each other one as a child with a name or a key of its own, \
                              `ctx.call_as(\"second\", agent, input).key(..)`";
     match fault {
         Fault::Context { message } => {
-            let duplicate = message.strip_prefix("duplicate request").and_then(|rest| rest.strip_suffix(OF_CALLS));
-            let advice = duplicate.map(|request| format!("duplicate request{request}{OF_AGENTS}"));
+            let advice = message.strip_suffix(UNIQUE_KEY).map(|duplicate| format!("{duplicate}{OF_AGENTS}"));
             Fault::Context { message: advice.unwrap_or(message) }
         }
         fault => fault,

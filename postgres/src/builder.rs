@@ -15,6 +15,7 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Socket};
 
 use crate::connections::{Connect, Connections, Facts, KEEPALIVES, set_up};
+use crate::numbers::is_storable;
 use crate::schema::{existing, migrate};
 use crate::store::PostgresStore;
 use crate::trouble::{Trouble, chain};
@@ -116,7 +117,7 @@ impl PostgresStoreBuilder {
             return Err(StoreError::Other { message });
         }
         // A longer one is cut by PostgreSQL, and may be another store then.
-        if self.schema.is_empty() || self.schema.len() > LONGEST || self.schema.contains('\0') {
+        if self.schema.is_empty() || self.schema.len() > LONGEST || !is_storable(&self.schema) {
             let message = format!(
                 "the schema {:?} of a store in PostgreSQL has a name of {} bytes; give it one of 1 to {LONGEST}, without U+0000",
                 self.schema,

@@ -3,7 +3,7 @@
 use graphweft::store::{QuestionQuery, RunQuery};
 use tokio_postgres::types::ToSql;
 
-use crate::numbers::{of_run, to_integer, to_millis};
+use crate::numbers::{is_storable, of_run, to_integer, to_millis};
 use crate::row::{status, tags};
 use crate::trouble::Trouble;
 
@@ -124,11 +124,6 @@ impl Conditions {
     pub(crate) fn values(&self) -> Vec<&(dyn ToSql + Sync)> {
         self.values.iter().map(|value| -> &(dyn ToSql + Sync) { &**value }).collect()
     }
-}
-
-/// Whether there may be such a text: PostgreSQL refuses a zero in one, also where it is only looked for.
-fn is_storable(text: &str) -> bool {
-    !text.contains('\0')
 }
 
 fn storable(texts: &[String]) -> Vec<String> {

@@ -30,12 +30,17 @@ pub(crate) fn from_millis(millis: i64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(from_integer(millis))
 }
 
+/// Whether PostgreSQL can hold a text: it refuses one with a zero, also where it is only looked for.
+pub(crate) fn is_storable(text: &str) -> bool {
+    !text.contains('\0')
+}
+
 /// A text of the user's that PostgreSQL can hold.
 ///
 /// # Errors
 /// If there is a character in it that no text of PostgreSQL has.
 pub(crate) fn text<'t>(what: &str, text: &'t str) -> Result<&'t str, Trouble> {
-    if !text.contains('\0') {
+    if is_storable(text) {
         return Ok(text);
     }
     let message = format!(

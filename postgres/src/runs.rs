@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::batch::{self, INSERT, INSERT_AT, JournalRow, NewRows};
 use crate::checked;
 use crate::connections::{Facts, transaction};
-use crate::numbers::{from_integer, from_millis, of_run, to_integer, to_millis};
+use crate::numbers::{from_integer, from_millis, is_storable, of_run, to_integer, to_millis};
 use crate::questions;
 use crate::row::{self, Columns};
 use crate::statements::Statements;
@@ -180,7 +180,7 @@ async fn kept_until(client: Statements<'_>, run: &NewRun) -> Result<Option<Syste
 }
 
 pub(crate) async fn header(client: Statements<'_>, id: &str) -> Result<Option<RunHeader>, Trouble> {
-    if id.contains('\0') {
+    if !is_storable(id) {
         return Ok(None);
     }
     let select = client.prepare_cached(&format!("select {} from runs r where id = $1", row::COLUMNS)).await?;

@@ -308,8 +308,8 @@ impl Transaction {
                 let has_ended = has_ended(&client).await;
                 match client.batch_execute("rollback").await {
                     Ok(()) => client.give_back(),
-                    // Its error may be that of a statement which was under way.
-                    Err(error) if is_lost(&error) => return InTransaction::Lost(lost(&error)),
+                    // Its error may be that of a statement which was under way. What it has committed itself is not repeated.
+                    Err(error) if !has_ended && is_lost(&error) => return InTransaction::Lost(lost(&error)),
                     Err(_) => {}
                 }
                 return if has_ended { InTransaction::Undone(ENDED.to_owned()) } else { InTransaction::Failed(error) };

@@ -45,8 +45,7 @@ impl Halt {
 
     /// Whether it may be over by itself, since the server of the store was away or could not work, or its file was locked.
     pub(crate) fn is_of_outage(&self) -> bool {
-        let Halt::Store(error) = self else { return false };
-        matches!(error, StoreError::Unreachable { .. } | StoreError::Unavailable { .. } | StoreError::Busy { .. })
+        matches!(self, Halt::Store(error) if error.is_of_outage())
     }
 
     /// A bug in graphweft, or a destructor of the user's that panics.

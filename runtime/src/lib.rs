@@ -163,6 +163,7 @@ pub mod __ {
     pub use crate::node_facts::NodeFacts;
     pub use crate::node_info::NodeInfo;
     pub use crate::options::NodeOptions;
+    pub use crate::requests::UNIQUE_KEY;
     pub use crate::resource::ResourceNeed;
     pub use crate::route::{Literal, OptionLabel, PayloadOf, ResultLabel, Route};
     pub use crate::state::{StateFacts, StateKey, StateKeyFact};

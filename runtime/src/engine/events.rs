@@ -17,7 +17,6 @@ use super::derived::Deriver;
 use super::inner::Engine;
 use super::runtime;
 use crate::event::{Event, EventPosition};
-use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::shared::Sent;
 use crate::store::{RunKey, StoreError};
@@ -160,7 +159,7 @@ impl Events {
             loop {
                 let is_closed = engine.0.closing.is_cancelled();
                 let error = match read_page(&engine, &id, key, next, most, known.take()).await {
-                    Err(error) if !is_closed && Halt::Store(error.clone()).is_of_outage() => error,
+                    Err(error) if !is_closed && error.is_of_outage() => error,
                     read => return read,
                 };
                 // Without timers it cannot look again.

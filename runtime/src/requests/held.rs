@@ -15,6 +15,9 @@ use crate::fault::Fault;
 use crate::shared::{Desk, Fits, Item, Receiver};
 use crate::store::Record;
 
+/// What to do about two requests of one path, at the end of their error. A crate above, whose calls have no key, writes its own advice there.
+pub const UNIQUE_KEY: &str = "give each call a unique `.key(..)`";
+
 /// A request that is held by the body, or by a task that has its context. Dropped without [`take`](Held::take), it is
 /// withdrawn.
 pub(crate) struct Held {
@@ -58,7 +61,7 @@ impl Held {
         let Inner { held, counts, withdrawals, batch, results, withdrawn_before, repeated, has_caught_up, .. } =
             &mut *inner;
         let Entry::Vacant(place) = held.entry(Arc::clone(&path)) else {
-            let message = format!("duplicate request `{path}` in one node; give each call a unique `.key(..)`");
+            let message = format!("duplicate request `{path}` in one node; {UNIQUE_KEY}");
             return Err(Fault::Context { message });
         };
         // A request that is dropped and made again in one poll counts as never dropped.

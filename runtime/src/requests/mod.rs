@@ -43,6 +43,7 @@ use body_waker::OwnWaker;
 pub(crate) use elsewhere::Elsewhere;
 pub(crate) use guards::ClonedContext;
 pub(crate) use held::Held;
+pub use held::UNIQUE_KEY;
 pub(crate) use task::RequestTask;
 
 use crate::event::EventKind;

@@ -374,9 +374,8 @@ impl Journal {
 
     /// Stops the run, as if it could not record something, if this is since the store is away. Returns only if not.
     pub(crate) async fn stop_if_away(&self, error: &StoreError) {
-        let halt = Halt::Store(error.clone());
-        if halt.is_of_outage() {
-            self.halt(halt);
+        if error.is_of_outage() {
+            self.halt(Halt::Store(error.clone()));
             std::future::pending().await
         }
     }

@@ -166,3 +166,10 @@ pub enum StoreError {
         message: String,
     },
 }
+
+impl StoreError {
+    /// Whether it may be over by itself.
+    pub(crate) fn is_of_outage(&self) -> bool {
+        matches!(self, StoreError::Unreachable { .. } | StoreError::Unavailable { .. } | StoreError::Busy { .. })
+    }
+}
