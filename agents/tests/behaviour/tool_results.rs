@@ -215,28 +215,51 @@ versions! {
     approved_once(Tool::of::<refund>().approve().at_most_once());
 }
 
+/// A desk whose model refunds a lamp, and holds the line.
+struct Desk {
+    store: MemoryStore,
+    model: Scripted,
+}
+
+impl Desk {
+    fn that_ends_with(reply: &str) -> Self {
+        PAID.set(0);
+        let calls = Scripted::calls([("refund", json!({ "order": "a lamp", "cents": 40 })), ("hold", json!({}))]);
+        Desk { store: MemoryStore::new(), model: Scripted::turns([calls, Message::assistant(reply)]) }
+    }
+
+    /// With a version of the program.
+    fn engine<W: graphweft::Workflow<Input = String, Output = String>>(&self) -> Engine {
+        let builder = Engine::builder().store(self.store.clone()).resource(Models::new(self.model.clone()));
+        builder.register::<W>().build().unwrap()
+    }
+
+    /// A run that waits, in a version of the program.
+    async fn waiting<W: graphweft::Workflow<Input = String, Output = String>>(&self) -> (Engine, Run<String>) {
+        let engine = self.engine::<W>();
+        let run = engine.start::<W>("My lamp is broken.".into()).id("run").await.unwrap();
+        let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+        (engine, run)
+    }
+}
+
 /// A refund is paid by one version of the program, and the run ends in another one.
 async fn is_paid_once<Before, Now>()
 where
     Before: graphweft::Workflow<Input = String, Output = String>,
     Now: graphweft::Workflow<Input = String, Output = String>,
 {
-    PAID.set(0);
-    let calls = Scripted::calls([("refund", json!({ "order": "a lamp", "cents": 40 })), ("hold", json!({}))]);
-    let (store, model) = (MemoryStore::new(), Scripted::turns([calls, Message::assistant("It is paid.")]));
-    let builder = || Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
-    let before = builder().register::<Before>().build().unwrap();
-    let run = before.start::<Before>("My lamp is broken.".into()).id("run").await.unwrap();
-    let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+    let desk = Desk::that_ends_with("It is paid.");
+    let (before, _) = desk.waiting::<Before>().await;
     assert_eq!(PAID.get(), 1);
     before.shutdown().await;
-    let now = builder().register::<Now>().build().unwrap();
+    let now = desk.engine::<Now>();
     now.recover().await.unwrap();
     now.answer("run", "hold", json!("a day")).await.unwrap();
     let run = now.get_run("run").await.unwrap().unwrap();
     assert_eq!(run.result().await.unwrap(), json!("It is paid."));
     assert_eq!(PAID.get(), 1);
-    assert_eq!(results(&model.requests()[1]), ["40 cents for a lamp", "a day"]);
+    assert_eq!(results(&desk.model.requests()[1]), ["40 cents for a lamp", "a day"]);
 }
 
 #[tokio::test]
@@ -269,19 +292,14 @@ where
     Before: graphweft::Workflow<Input = String, Output = String>,
     Now: graphweft::Workflow<Input = String, Output = String>,
 {
-    PAID.set(0);
-    let calls = Scripted::calls([("refund", json!({ "order": "a lamp", "cents": 40 })), ("hold", json!({}))]);
-    let (store, model) = (MemoryStore::new(), Scripted::turns([calls, Message::assistant("It is paid.")]));
-    let builder = || Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
-    let first = builder().register::<Before>().build().unwrap();
-    let run = first.start::<Before>("My lamp is broken.".into()).id("run").await.unwrap();
-    let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+    let desk = Desk::that_ends_with("It is paid.");
+    let (first, run) = desk.waiting::<Before>().await;
     for (question, answer) in before {
         first.answer("run", question, answer.clone()).await.unwrap();
         let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
     }
     first.shutdown().await;
-    let second = builder().register::<Now>().build().unwrap();
+    let second = desk.engine::<Now>();
     second.recover().await.unwrap();
     let run = second.get_run("run").await.unwrap().unwrap();
     for (question, answer) in now {
@@ -290,7 +308,7 @@ where
     // It wakes the run, which waits for an answer in the records of the first version.
     second.answer("run", "hold", json!("a day")).await.unwrap();
     let ended = run.result().await.map_err(|error| error.to_string());
-    (ended, model.requests().get(1).map(results).unwrap_or_default())
+    (ended, desk.model.requests().get(1).map(results).unwrap_or_default())
 }
 
 #[tokio::test]
@@ -325,15 +343,10 @@ async fn after_it_was_cut_short<Now>(answer: Json) -> (Option<(String, String)>,
 where
     Now: graphweft::Workflow<Input = String, Output = String>,
 {
-    PAID.set(0);
-    let calls = Scripted::calls([("refund", json!({ "order": "a lamp", "cents": 40 })), ("hold", json!({}))]);
-    let (store, model) = (MemoryStore::new(), Scripted::turns([calls, Message::assistant("Done.")]));
-    let builder = || Engine::builder().store(store.clone()).resource(Models::new(model.clone()));
-    let first = builder().register::<cut_short_once::desk>().build().unwrap();
-    let run = first.start::<cut_short_once::desk>("My lamp is broken.".into()).id("run").await.unwrap();
-    let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it waits") };
+    let desk = Desk::that_ends_with("Done.");
+    let (first, _) = desk.waiting::<cut_short_once::desk>().await;
     first.shutdown().await;
-    let second = builder().register::<Now>().build().unwrap();
+    let second = desk.engine::<Now>();
     second.recover().await.unwrap();
     second.answer("run", "hold", json!("a day")).await.unwrap();
     let run = second.get_run("run").await.unwrap().unwrap();
@@ -343,7 +356,7 @@ where
         asked = Some((questions[0].id.clone(), questions[0].prompt.clone()));
     }
     assert_eq!((run.result().await.unwrap(), PAID.get()), (json!("Done."), 0));
-    (asked, results(&model.requests()[1]).swap_remove(0))
+    (asked, results(&desk.model.requests()[1]).swap_remove(0))
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ impl Engine {
             return;
         }
         let inner = Arc::downgrade(&self.0);
+        // Boxed, as all tasks of which there are few: the compiler builds what tokio has for a task once for them, and not for each.
         if self.0.retention.deletes_something() {
             runtime.spawn(Engine::delete_regularly(Weak::clone(&inner)).boxed());
         }
