@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { errorAt, fieldOf, partsOf } from '../src/forms/fieldPath';
-import { fieldsOf, forForm, hasForm, typeName } from '../src/forms/schema';
+import { completed, fieldsOf, forForm, hasForm, typeName } from '../src/forms/schema';
 import validator from '../src/forms/validator';
+import { firstValue } from '../src/forms/value';
 import { parseTags } from '../src/workflows/tags';
 
 describe('fields of problems', () => {
@@ -63,6 +64,60 @@ describe('schemas for forms', () => {
     expect(validator.isValid({ $ref: '#/$defs/N' }, { n: 1 }, root)).toBe(true);
     expect(validator.isValid({ $ref: '#/$defs/N' }, { n: 'x' }, root)).toBe(false);
     expect(validator.isValid({ $ref: '#/$defs/Gone' }, {}, root)).toBe(false);
+  });
+});
+
+describe('a form that is sent', () => {
+  const root = {
+    $defs: {
+      Line: { type: 'object', properties: { codes: { type: 'array' }, note: { type: 'array' } }, required: ['codes'] },
+      Way: {
+        oneOf: [
+          { const: 'Nowhere' },
+          { type: 'object', properties: { Post: { $ref: '#/$defs/Line' } }, required: ['Post'] },
+          { type: 'object', properties: { kind: { const: 'mail' }, to: { type: 'array' } }, required: ['kind', 'to'] },
+          { type: 'object', properties: { kind: { const: 'fax' }, to: { type: 'string' } }, required: ['kind', 'to'] },
+        ],
+      },
+    },
+    type: 'object',
+    properties: {
+      names: { type: 'array' },
+      line: { $ref: '#/$defs/Line' },
+      limits: { type: 'object', additionalProperties: { type: 'integer' } },
+      lines: { type: 'array', items: { $ref: '#/$defs/Line' } },
+      way: { $ref: '#/$defs/Way' },
+      question: { type: 'string' },
+      perhaps: { anyOf: [{ type: 'array' }, { type: 'null' }] },
+      notes: { type: 'array' },
+    },
+    required: ['names', 'line', 'limits', 'lines', 'way', 'question', 'perhaps'],
+  };
+
+  it('has the lists and maps that it must have, and nothing else that was left out', () => {
+    const empty = { names: [], line: { codes: [] }, limits: {}, lines: [] };
+    expect(completed(root, {})).toEqual(empty);
+    expect(completed(root, { lines: [{}], way: 'Nowhere' })).toEqual({ ...empty, lines: [{ codes: [] }], way: 'Nowhere' });
+    expect(completed(root, { way: { Post: {} } })).toEqual({ ...empty, way: { Post: { codes: [] } } });
+    expect(completed(root, { way: { kind: 'mail' } })).toEqual({ ...empty, way: { kind: 'mail', to: [] } });
+    expect(completed(root, { way: { kind: 'fax' } })).toEqual({ ...empty, way: { kind: 'fax' } });
+  });
+
+  it('leaves what is there as it is', () => {
+    const value = { names: ['a'], line: { codes: [1n], note: [] }, limits: { a: 1 }, lines: [], way: { Post: { codes: [] } }, question: '', perhaps: null, notes: [] };
+    expect(completed(root, value)).toEqual(value);
+    expect([completed(true, undefined), completed({ type: 'string' }, undefined), completed(root, 'text')]).toEqual([undefined, undefined, 'text']);
+  });
+
+  it('may be an empty list', () => {
+    expect(firstValue({ type: 'array', items: { type: 'string' } }).value).toEqual([]);
+    expect(firstValue({ type: 'string' }).value).toBeUndefined();
+  });
+
+  it('ends where a type contains itself', () => {
+    const tree: Record<string, unknown> = { type: 'object', required: ['left'] };
+    tree.properties = { left: tree };
+    expect(completed(tree, {})).toHaveProperty('left.left');
   });
 });
 

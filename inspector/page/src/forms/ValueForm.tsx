@@ -6,7 +6,7 @@ import { errorAt, fieldOf, partsOf } from './fieldPath';
 import type { ValueState } from './value';
 import { JsonEditor } from './JsonEditor';
 import { NumberField } from './NumberField';
-import { forForm, hasForm, isNothing } from './schema';
+import { completed, forForm, hasForm, isNothing } from './schema';
 import { templates } from './templates';
 import validator from './validator';
 import { ROOT_ID, widgets } from './widgets';
@@ -56,7 +56,7 @@ export default function ValueForm({ schema, value, refused, asJson, onChange }: 
       fields={FIELDS}
       widgets={widgets}
       experimental_defaultFormStateBehavior={DEFAULTS}
-      onChange={(form) => onChange({ value: form.formData as unknown, invalid: null })}
+      onChange={(form) => onChange({ value: completed(schema, form.formData), invalid: null })}
     />
   );
 }

@@ -65,6 +65,50 @@ function resolved(schema: unknown, root: Schema): unknown {
     .reduce<unknown>((at, part) => (isObject(at) ? at[part] : undefined), root);
 }
 
+/**
+ * A value with the lists, maps and objects that it has to have and that nobody has added anything to: a form says nothing of them, and they
+ * are not missing but empty.
+ */
+export function completed(schema: unknown, value: unknown): unknown {
+  return isObject(schema) ? completedIn(schema, value, schema, 0) : value;
+}
+
+function completedIn(schema: unknown, value: unknown, root: Schema, depth: number): unknown {
+  const target = resolved(schema, root);
+  // A type may contain itself; a value that is deeper than this is written by hand.
+  if (!isObject(target) || depth > 16) return value;
+  const variants = target.oneOf ?? target.anyOf;
+  if (Array.isArray(variants)) {
+    const fitting = isObject(value) ? variants.filter((variant) => mayBe(resolved(variant, root), value)) : [];
+    return fitting.length === 1 ? completedIn(fitting[0], value, root, depth + 1) : value;
+  }
+  if (target.type === 'array') {
+    if (value === undefined) return [];
+    return Array.isArray(value) ? value.map((item) => completedIn(target.items, item, root, depth + 1)) : value;
+  }
+  if (target.type !== 'object' || (value !== undefined && !isObject(value))) return value;
+  const fields = isObject(target.properties) ? target.properties : {};
+  const required: unknown[] = Array.isArray(target.required) ? target.required : [];
+  const whole: Record<string, unknown> = { ...value };
+  for (const [name, field] of Object.entries(fields)) {
+    const given = whole[name];
+    if (given === undefined && !required.includes(name)) continue;
+    const completedField = completedIn(field, given, root, depth + 1);
+    if (completedField !== undefined) whole[name] = completedField;
+  }
+  return whole;
+}
+
+/** Whether an object can be of this variant: each of its fields is one of those of the variant, and has the word that this wants. */
+function mayBe(variant: unknown, value: Record<string, unknown>): boolean {
+  if (!isObject(variant) || !isObject(variant.properties)) return false;
+  const fields = variant.properties;
+  return Object.entries(value).every(([name, field]) => {
+    const wanted = fields[name];
+    return name in fields && (!isObject(wanted) || wanted.const === undefined || wanted.const === field);
+  });
+}
+
 /** Whether it is one of some words: an enum without data. */
 function isWords(schema: unknown): boolean {
   if (!isObject(schema)) return false;

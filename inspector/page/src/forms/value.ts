@@ -1,4 +1,4 @@
-import { fieldsOf, isNothing } from './schema';
+import { completed, fieldsOf, isNothing } from './schema';
 
 /** A value that is asked for. */
 export interface ValueState {
@@ -8,4 +8,7 @@ export interface ValueState {
 }
 
 /** What a schema gives at first. */
-export const firstValue = (schema: unknown): ValueState => ({ value: isNothing(schema) ? null : fieldsOf(schema) ? {} : undefined, invalid: null });
+export function firstValue(schema: unknown): ValueState {
+  const value = isNothing(schema) ? null : completed(schema, fieldsOf(schema) ? {} : undefined);
+  return { value, invalid: null };
+}
