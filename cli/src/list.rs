@@ -9,7 +9,7 @@ use crate::arguments::{List, Output, Questions};
 use crate::error::{CliError, Ended};
 use crate::print;
 use crate::status::word;
-use crate::times::{age, duration};
+use crate::times::{age, duration, until};
 
 pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result<Ended, CliError> {
     let mut filter = RunFilter::default().id_prefix(asked.id_prefix).limit(asked.limit.saturating_add(1));
@@ -50,9 +50,10 @@ fn first<T>(mut all: Vec<T>, limit: usize) -> (Vec<T>, bool) {
 fn place(run: &RunInfo) -> String {
     let asks = run.question.as_ref().map(|question| format!("{}: {}", question.name, question.prompt));
     let awaits = (!run.awaited_signals.is_empty()).then(|| format!("signal {}", run.awaited_signals.join(", ")));
-    let position = run.position.as_ref().map(|at| match &at.items {
-        Some(items) => format!("{} ({}/{})", at.path, items.done, items.all),
-        None => at.path.clone(),
+    let position = run.position.as_ref().map(|at| match (&at.next_attempt, &at.items) {
+        (Some(next), _) => format!("{}: attempt {} {}: {}", at.path, next.number, until(next.at), next.failure),
+        (None, Some(items)) => format!("{} ({}/{})", at.path, items.done, items.all),
+        (None, None) => at.path.clone(),
     });
     run.failure.clone().or(asks).or(awaits).or(position).or_else(|| run.unreadable.clone()).unwrap_or_default()
 }

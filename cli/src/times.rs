@@ -17,8 +17,16 @@ pub(crate) fn duration(time: Duration) -> String {
 
 /// How long ago that was: `3 min`.
 pub(crate) fn age(time: SystemTime) -> String {
-    let age = SystemTime::now().duration_since(time).unwrap_or_default();
-    let seconds = age.as_secs();
+    in_one_unit(SystemTime::now().duration_since(time).unwrap_or_default())
+}
+
+/// How soon that is: `in 3 min`, and `now` if it has come.
+pub(crate) fn until(time: SystemTime) -> String {
+    time.duration_since(SystemTime::now()).map_or_else(|_| "now".to_owned(), |left| format!("in {}", in_one_unit(left)))
+}
+
+fn in_one_unit(time: Duration) -> String {
+    let seconds = time.as_secs();
     match () {
         () if seconds < 60 => format!("{seconds} s"),
         () if seconds < 3600 => format!("{} min", seconds / 60),
@@ -30,6 +38,13 @@ pub(crate) fn age(time: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_to_come_has_one_unit() {
+        // By half a minute more than the unit, so that the time that the test takes does not count.
+        assert_eq!(until(SystemTime::now() + Duration::from_secs(3 * 60 + 30)), "in 3 min");
+        assert_eq!(until(SystemTime::now() - Duration::from_secs(1)), "now");
+    }
 
     #[test]
     fn a_duration_has_two_units_at_most() {

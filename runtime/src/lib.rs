@@ -80,8 +80,8 @@ pub use context::{Context, StateWriter};
 pub use engine::{
     Answering, BuildError, CancelError, Check, CheckedVersion, DeleteError, Engine, EngineBuilder, Events,
     ExecuteError, Execution, Feed, FeedCursor, FeedError, FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor,
-    ItemProgress, NoLogs, Outcome, PendingQuestion, Position, QuestionFilter, Recovery, Retention, Retry, RetryError,
-    Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, StartWithin, WatchError,
+    ItemProgress, NextAttempt, NoLogs, Outcome, PendingQuestion, Position, QuestionFilter, Recovery, Retention, Retry,
+    RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, StartWithin, WatchError,
 };
 pub use event::{
     AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParsePositionError,

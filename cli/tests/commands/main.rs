@@ -38,6 +38,15 @@ workflow! {
     refund(u32) -> String { START => check => <ok: pay, err: decline>; }
 }
 
+#[node(retry(max_attempts = 3, initial_delay = "90m", max_delay = "90m", jitter = 0.0))]
+async fn transfer(cents: u32) -> Result<u32, std::io::Error> {
+    Err(std::io::Error::other(format!("{cents} cents: the bank\nis closed")))
+}
+
+workflow! {
+    saving(u32) -> u32 { START => transfer; }
+}
+
 #[node]
 async fn many(n: u32) -> Vec<u32> {
     (0..n).collect()
@@ -77,7 +86,14 @@ struct Runs {
 
 async fn engine(file: &Path) -> Engine {
     let store = SqliteStore::open(file).await.unwrap();
-    Engine::builder().store(store).register::<refund>().register::<wide>().register::<counting>().build().unwrap()
+    Engine::builder()
+        .store(store)
+        .register::<refund>()
+        .register::<wide>()
+        .register::<counting>()
+        .register::<saving>()
+        .build()
+        .unwrap()
 }
 
 /// One run of each kind. The engine lives, and so answers are read.
@@ -120,6 +136,22 @@ impl Runs {
     fn json(ran: &Ran) -> Value {
         serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}{}", ran.out, ran.err))
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_waits_for_its_next_attempt_says_when_and_why() {
+    let runs = runs().await;
+    let run = runs.engine.start::<saving>(50).id("later").await.unwrap();
+    while run.info().await.unwrap().position.is_none_or(|at| at.next_attempt.is_none()) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let listed = runs.ran(&["list", "--workflow", "saving"]).await;
+    assert!(listed.out.contains("saving/transfer: attempt 2 in 1 h: 50 cents: the bank"), "{}", listed.out);
+    let listed = Runs::json(&runs.ran(&["list", "--workflow", "saving", "--json"]).await);
+    let position = &listed[0]["position"];
+    let (next, since) = (&position["next_attempt"], position["since"].as_u64().unwrap());
+    assert_eq!((&next["number"], &next["failure"]), (&2.into(), &"50 cents: the bank".into()));
+    assert!((90 * 60_000..91 * 60_000).contains(&(next["at"].as_u64().unwrap() - since)), "{position}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

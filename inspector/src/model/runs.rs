@@ -98,8 +98,21 @@ pub struct Position {
     pub attempt: Option<u32>,
     /// The time of that record.
     pub since: u64,
+    /// The attempt that follows, if the last record is that one has failed.
+    pub next_attempt: Option<NextAttempt>,
     /// If it is in a `[..]`: how many of the items are done, as far as the last records show that.
     pub items: Option<Items>,
+}
+
+/// An attempt that follows a failed one, after its delay.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct NextAttempt {
+    /// Its number; the first attempt is 1.
+    pub number: u32,
+    /// When it may start.
+    pub at: u64,
+    /// The first line of why the last one has failed, at most 200 characters.
+    pub failure: String,
 }
 
 /// How many items of a `[..]` are done.
@@ -133,6 +146,11 @@ impl Run {
                 path: at.path,
                 attempt: at.attempt,
                 since: millis(at.since),
+                next_attempt: at.next_attempt.map(|next| NextAttempt {
+                    number: next.number,
+                    at: millis(next.at),
+                    failure: next.failure,
+                }),
                 items: at.items.map(|items| Items { path: items.path, done: items.done, all: items.all }),
             }),
             open_questions: info.open_questions,

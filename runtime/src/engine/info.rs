@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::asked::Question;
 use crate::error_text::first_line;
-use crate::event::{EventKind, ItemsDone, millis, optional_millis};
+use crate::event::{AfterFailure, EventKind, ItemsDone, millis, optional_millis};
 use crate::question::closes;
 use crate::shared::below;
 use crate::store::{RunKey, RunOverview, RunStatus, StartedBy, Stored, Tags};
@@ -115,8 +115,47 @@ pub struct Position {
     /// Since when: the time of that record.
     #[serde(with = "millis")]
     pub since: SystemTime,
+    /// The attempt that follows, if the last record is that one has failed.
+    pub next_attempt: Option<NextAttempt>,
     /// If it is in a `[..]`: how many of the items are done, as far as the last records show that.
     pub items: Option<ItemProgress>,
+}
+
+/// An attempt that follows a failed one, after its delay.
+///
+/// A run that is retried in an hour is [`Running`](RunStatus::Running), and this says what it is at:
+///
+/// ```
+/// use graphweft::NextAttempt;
+/// use graphweft::prelude::*;
+///
+/// #[node(retry(max_attempts = 2, initial_delay = "1h", max_delay = "1h"))]
+/// async fn charge(cents: u32) -> Result<u32, String> { Err(format!("{cents} cents: the bank is closed")) }
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<pay>(40).await?;
+/// let next = loop {
+///     let position = run.info().await?.position;
+///     if let Some(next) = position.and_then(|at| at.next_attempt) {
+///         break next;
+///     }
+///     tokio::task::yield_now().await;
+/// };
+/// let NextAttempt { number, failure, .. } = next;
+/// assert_eq!(format!("attempt {number} follows: {failure}"), "attempt 2 follows: 40 cents: the bank is closed");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NextAttempt {
+    /// Its number; the first attempt is 1.
+    pub number: u32,
+    /// When it may start.
+    #[serde(with = "millis")]
+    pub at: SystemTime,
+    /// Why the last one has failed: the first line of its error, at most 200 characters, and `…` if it is longer.
+    pub failure: String,
 }
 
 /// How many items of a `[..]` are done.
@@ -162,10 +201,17 @@ impl Position {
             EventKind::NodeStarted { attempt, .. } => Some(attempt),
             _ => None,
         };
+        let next_attempt = match &at.record.kind {
+            EventKind::NodeFailed { attempt, cause, then: AfterFailure::RetryAt { time }, .. } => {
+                Some(NextAttempt { number: attempt.saturating_add(1), at: *time, failure: first_line(cause) })
+            }
+            _ => None,
+        };
         Some(Position {
             path: at.record.path.clone(),
             attempt,
             since: at.time,
+            next_attempt,
             items: items_around(&at.record.path, last),
         })
     }

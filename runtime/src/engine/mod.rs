@@ -79,7 +79,7 @@ pub use feed::{Feed, FeedError, FeedEvent, WatchError};
 pub use feed_cursor::{FeedCursor, FeedFrom, InvalidFeedCursor};
 pub use fork::{Fork, ForkError};
 pub use inbox::{PendingQuestion, QuestionFilter};
-pub use info::{ItemProgress, Position, RunInfo};
+pub use info::{ItemProgress, NextAttempt, Position, RunInfo};
 pub use inner::Engine;
 pub use list::RunFilter;
 pub use logs::NoLogs;

@@ -732,6 +732,21 @@ export interface components {
              */
             time: number;
         };
+        /** @description An attempt that follows a failed one, after its delay. */
+        NextAttempt: {
+            /**
+             * Format: int64
+             * @description When it may start.
+             */
+            at: number;
+            /** @description The first line of why the last one has failed, at most 200 characters. */
+            failure: string;
+            /**
+             * Format: int32
+             * @description Its number; the first attempt is 1.
+             */
+            number: number;
+        };
         /** @description The kind of a node. */
         NodeKind: "Start" | "End" | "Step" | {
             /** @description Another workflow, by its name. */
@@ -783,6 +798,7 @@ export interface components {
              */
             attempt?: number | null;
             items?: components["schemas"]["Items"] | null;
+            next_attempt?: components["schemas"]["NextAttempt"] | null;
             /** @description Its path. */
             path: string;
             /**

@@ -1,4 +1,5 @@
 import type { Run } from '../api/types';
+import { instant, timeOfDay } from '../ui/duration';
 import { leafOf } from '../view/moment';
 
 /** Where a run is: its failure, its question, or the last node of which something was recorded. */
@@ -29,6 +30,18 @@ export function Where({ run }: { run: Run }) {
   }
   if (run.status === 'completed' || !at) return null;
   const [name, turn] = at.split('#');
+  const next = run.position?.next_attempt;
+  if (next && run.status === 'running') {
+    return (
+      <>
+        <b>{name}</b>{' '}
+        <span className="msg" title={instant(next.at)}>
+          attempt {next.number} at {timeOfDay(next.at)}
+        </span>{' '}
+        <span className="msg s-failed">{next.failure}</span>
+      </>
+    );
+  }
   const items = run.position?.items;
   const notes = [items && `${items.done} of ${items.all}`, turn && `turn ${turn}`, run.position?.attempt && run.position.attempt > 1 ? `attempt ${run.position.attempt}` : ''].filter(Boolean);
   return (
