@@ -31,6 +31,9 @@ use crate::value::{self, Against, MaxSize, Unrecordable};
 /// [`Engine::start_json`](crate::Engine::start_json), answers and the payloads of questions are plain JSON without
 /// marks.
 ///
+/// serde reads no `i128` and no `u128` below its attributes `tag`, `untagged` and `flatten`, however small they are; such a value is
+/// not recorded.
+///
 /// Attributes of serde can lose parts of a value, in any format: a field with `skip`, one with
 /// `skip_serializing_if` whose default is another value, variants of an `untagged` enum that look alike. Such a value
 /// is one thing in the process that made it, and another after a restart:

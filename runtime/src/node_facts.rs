@@ -5,7 +5,7 @@ use std::any::type_name;
 use serde::Serialize;
 
 use crate::fault::{Failure, Never};
-use crate::value::{MaxSize, Unrecordable, encode};
+use crate::value::{MaxSize, Unrecordable, encode_part};
 
 /// An error as text, outermost first.
 pub(crate) type ErrorWords<E> = fn(&E) -> Vec<String>;
@@ -110,7 +110,7 @@ impl<I, E> NodeFacts<I, E> {
     where
         E: Serialize,
     {
-        NodeFacts { write_error: Some(encode), ..self }
+        NodeFacts { write_error: Some(encode_part), ..self }
     }
 
     /// A node that a macro made. What is to be said of an error is added to it.

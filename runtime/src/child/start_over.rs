@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::attempt::Attempt;
@@ -155,7 +156,7 @@ impl Context {
 impl<W: Workflow> StartOver<'_, W> {
     /// Sets the initial value of a key of the state; see [`Start::state`](crate::Start::state). Without effect from the first
     /// poll on.
-    pub fn state<S: Serialize + Send, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
+    pub fn state<S: Serialize + DeserializeOwned + Send, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
         self.0.describe(|request| match value::encode(&value, request.context.0.run.env.max_value_size) {
             Ok(value) => {
                 request.state.insert(key.name().to_owned(), value);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Waker, Poll};
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
@@ -125,12 +126,6 @@ pub enum StartRunError {
         /// The workflow that was to be started.
         requested: String,
     },
-    /// The run was started before, and was deleted since.
-    #[error("run `{run}` was started, and is not there any more")]
-    Deleted {
-        /// Its id.
-        run: String,
-    },
     /// The run was not started for another reason.
     #[error("`{path}` could not start a run: {message}")]
     Refused {
@@ -210,7 +205,9 @@ impl Context {
     /// # What is recorded
     /// The request is a [step](Self::step) with the name `start` and the name of the workflow for its key; its output is the id of the run.
     /// A second start of the same workflow by one node needs a [`key`](StartRun::key). When the node starts again, the
-    /// recorded run is returned, and not started a second time.
+    /// recorded run is returned, and not started a second time. If it has ended and was [deleted](crate::Engine::delete_run) since,
+    /// by hand or by [retention](crate::EngineBuilder::retention), its handle is returned as well, and to ask for its result is
+    /// [`RunError::NotFound`]: what the node needs of that, it has to await before it waits for something else.
     ///
     /// The id is that of this run and the path of the request, or the one that is set by [`id`](StartRun::id). It has to be the same
     /// whenever the node runs again: if the process dies between the start and its record, the run is found by it. So a node
@@ -265,7 +262,7 @@ impl<W: Workflow> StartRun<'_, W> {
     }
 
     /// Sets the initial value of a key of its state; see [`Start::state`](crate::Start::state).
-    pub fn state<S: Serialize + Send, R>(self, key: StateKey<S, R>, value: S) -> Self {
+    pub fn state<S: Serialize + DeserializeOwned + Send, R>(self, key: StateKey<S, R>, value: S) -> Self {
         self.with(|start| start.state(key, value))
     }
 
@@ -315,7 +312,11 @@ impl<W: Workflow> Request<'_, W> {
                     Err(StartError::Store(error)) => run.pending_if_away(error).await,
                     _ => {}
                 }
-                let run = started.map_err(|error| StartRunError::of(&error, &path))?;
+                let run = match started {
+                    // An id that is made of this request: the run was started by it, before a crash, and has ended since.
+                    Err(StartError::Deleted { id, .. }) if !has_id => return Ok(id),
+                    started => started.map_err(|error| StartRunError::of(&error, &path))?,
+                };
                 let id = run.id().to_owned();
                 *came.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
                 Ok(id)
@@ -331,11 +332,12 @@ impl<W: Workflow> Request<'_, W> {
         }
         let get = {
             let id = id.clone();
+            let engine = engine.clone();
             async move { engine.get_run(&id).await }
         };
         match context.0.requests().follow(&context.path(), get).await? {
             Ok(Some(run)) => Ok(run.of_output()),
-            Ok(None) => Err(StartRunError::Deleted { run: id }),
+            Ok(None) => Ok(Run::of_deleted(&engine, &id, W::NAME)),
             Err(error) => {
                 run.pending_if_away(&error).await;
                 Err(StartRunError::Store { message: error.to_string() })

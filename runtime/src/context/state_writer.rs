@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::attempt::Attempt;
 use crate::draft::Part;
@@ -78,6 +79,7 @@ impl<T: Serialize + Send, R> StateWriter<T, R> {
     /// since this attempt started, the attempt fails with [`Fault::StateConflict`].
     pub fn set(&self, value: T)
     where
+        T: DeserializeOwned,
         R: Overwrites,
     {
         if self.is_declared {

@@ -128,6 +128,11 @@ impl<T> Run<T> {
         Run::undriven(engine, &header.id, &header.workflow, header.key)
     }
 
+    /// A run that has been deleted. The handle is that of no other run, also when its id is free again.
+    pub(crate) fn of_deleted(engine: &Engine, id: &str, workflow: &str) -> Self {
+        Run::undriven(engine, id, workflow, RunKey::new(u64::MAX))
+    }
+
     fn undriven(engine: &Engine, id: &str, workflow: &str, key: RunKey) -> Self {
         Run { engine: engine.not_held(), id: id.into(), workflow: workflow.into(), key, live: None, gives: PhantomData }
     }

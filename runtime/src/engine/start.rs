@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use super::changed::is_same_input;
@@ -227,7 +228,7 @@ impl<T> Start<T> {
 
     /// Sets the initial value of a state key. Those that the workflow names in `#[given(..)]` have to be set, unless
     /// they have a [zero](crate::state::Zero): without one of them, awaiting this returns [`StartError::MissingState`].
-    pub fn state<S: Serialize + Send, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
+    pub fn state<S: Serialize + DeserializeOwned + Send, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
         match value::encode(&value, self.engine.0.env.max_value_size) {
             Ok(value) => {
                 self.state.insert(key.name().to_owned(), value);

@@ -6,6 +6,7 @@ use std::future::IntoFuture;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::error::{ScopeError, WrittenBy};
 use super::fold::Entry;
@@ -57,7 +58,7 @@ impl<'c, S: Scope> ScopedState<'c, S> {
 
 impl<S: Scope> ScopeUpdate<'_, S> {
     /// Replaces the value of a key.
-    pub fn set<T: Serialize + Send>(self, key: StateKey<T, Overwrite, S>, value: T) -> Self {
+    pub fn set<T: Serialize + DeserializeOwned + Send>(self, key: StateKey<T, Overwrite, S>, value: T) -> Self {
         let max = self.state.max;
         self.with(key.name(), set_op(value, max))
     }

@@ -186,7 +186,7 @@ use crate::draft::{Part, SharedDraft};
 use crate::fault::Fault;
 use crate::field::Unreadable;
 pub use crate::state_write::{StateOp, StateWrite};
-use crate::value::{self, Against, MaxSize, drop_refused};
+use crate::value::{self, Against, MaxSize, Unrecordable, drop_refused};
 
 /// The run's state as one attempt sees it, to read from.
 ///
@@ -330,7 +330,7 @@ impl CollectorState<'_> {
     /// Sets the value of a key.
     ///
     /// A value that cannot be recorded fails the attempt when the node returns.
-    pub fn set<T: Serialize + Send>(&self, key: StateKey<T, Overwrite>, value: T) {
+    pub fn set<T: Serialize + DeserializeOwned + Send>(&self, key: StateKey<T, Overwrite>, value: T) {
         write(self.draft, Part::Local, key.name(), set_op(value, self.max));
     }
 
@@ -383,19 +383,19 @@ pub(crate) fn decode<T: Serialize + DeserializeOwned>(name: &str, recorded: &Val
     Ok(value)
 }
 
-pub(crate) fn set_op<T: Serialize + Send>(value: T, max: MaxSize) -> Result<StateOp, String> {
-    encode(value, max).map(StateOp::Set)
+pub(crate) fn set_op<T: Serialize + DeserializeOwned + Send>(value: T, max: MaxSize) -> Result<StateOp, String> {
+    let written = value::encode(&value, max);
+    written.map(StateOp::Set).map_err(|error| refused(value, &error))
 }
 
 pub(crate) fn merge_op<R: Reducer>(value: impl Serialize + Send, max: MaxSize) -> Result<StateOp, String> {
-    R::op(encode(value, max)?).map_err(|wanted| format!("its reducer merges {wanted}"))
+    let written = value::encode_part(&value, max).map_err(|error| refused(value, &error))?;
+    R::op(written).map_err(|wanted| format!("its reducer merges {wanted}"))
 }
 
-fn encode(value: impl Serialize + Send, max: MaxSize) -> Result<Value, String> {
-    value::encode(&value, max).map_err(|error| {
-        drop_refused(value);
-        error.to_string()
-    })
+fn refused(value: impl Send, error: &Unrecordable) -> String {
+    drop_refused(value);
+    error.to_string()
 }
 
 pub(crate) fn write(draft: &SharedDraft, part: Part, name: &str, op: Result<StateOp, String>) {

@@ -19,7 +19,7 @@ use crate::node::{Collector, Payload, reread};
 use crate::node_facts::{ErrorWords, WriteError};
 use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
-use crate::value::{MaxSize, Unrecordable, encode};
+use crate::value::{MaxSize, Unrecordable, encode_part};
 
 /// Probes properties of `T`.
 pub struct Probe<T>(PhantomData<T>);
@@ -151,7 +151,7 @@ impl<T: Payload> ErrorProbe<T> {
 // this constant for it and then be an error.
 impl<T: Serialize> ErrorProbe<T> {
     /// As any value.
-    pub const WRITE: Option<WriteError<T>> = Some(encode);
+    pub const WRITE: Option<WriteError<T>> = Some(encode_part);
 }
 
 /// Probes whether an input can be cloned.

@@ -11,6 +11,8 @@ use serde::ser::{
 };
 use serde_json::{Map, Number, Value as Json};
 
+use crate::field::Unreadable;
+
 use super::form::{FLOAT, INTEGER, MAP, MAX_CALLS, MAX_DEPTH, MaxSize, Part, SOME, is_marked, resembles_mark, written};
 
 /// Why a value cannot be recorded, and the position in it.
@@ -35,6 +37,17 @@ impl Unrecordable {
     fn too_large(max: MaxSize) -> Self {
         let MaxSize(max) = max;
         Self::custom(format_args!("it takes more than {max} bytes, which is as large as a value may be"))
+    }
+
+    /// A part of a record that its own type does not read.
+    pub(super) fn not_read_back(error: Unreadable) -> Self {
+        let Unreadable { field, message } = error;
+        let way = if field == "." { Vec::new() } else { vec![Part::Field(field)] };
+        let message = format!(
+            "its own type would not read it back: {message}; `tag`, `untagged` and `flatten` of serde read no `i128` and no `u128`: \
+             leave these attributes out, or give it another type, such as a text"
+        );
+        Unrecordable { way, message, is_too_deep: false }
     }
 
     pub(super) fn of_size(size: usize, max: MaxSize) -> Self {
@@ -83,15 +96,36 @@ impl serde::ser::Error for Unrecordable {
     }
 }
 
-pub(super) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize, exact: bool) -> Result<Json, Unrecordable> {
-    let meter = Meter { left: Cell::new(max.0), max };
-    value.serialize(Encoder { meter: &meter, depth: 0, wraps: 0, calls: 0, exact })
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As plain JSON, which merges some values.
+    Plain,
+    /// With marks for what plain JSON would merge. A map whose keys are numbers or booleans has their text.
+    Exact,
+    /// The same, and such a map is marked too.
+    ExactKeys,
 }
 
-/// The size that is left for a value.
+pub(super) struct Encoded {
+    pub(super) json: Json,
+    /// Whether it has something that its type might not read back: the text of a number or a boolean in place of a key, or an
+    /// integer of a type of 128 bits. serde keeps the contents of `tag`, `untagged` and `flatten` as they are in the record until it
+    /// knows their type. That text stays a text then, and it reads no integer of such a type.
+    pub(super) is_doubtful: bool,
+}
+
+pub(super) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize, form: Form) -> Result<Encoded, Unrecordable> {
+    let meter = Meter { left: Cell::new(max.0), max, is_doubtful: Cell::new(false) };
+    let json = value.serialize(Encoder { meter: &meter, depth: 0, wraps: 0, calls: 0, form })?;
+    Ok(Encoded { json, is_doubtful: meter.is_doubtful.get() })
+}
+
+/// What counts for a whole value: the size that is left for it.
 struct Meter {
     left: Cell<usize>,
     max: MaxSize,
+    is_doubtful: Cell<bool>,
 }
 
 #[derive(Clone, Copy)]
@@ -104,11 +138,15 @@ struct Encoder<'m> {
     wraps: usize,
     /// All calls.
     calls: usize,
-    /// Whether values that plain JSON would merge are marked.
-    exact: bool,
+    form: Form,
 }
 
 impl<'m> Encoder<'m> {
+    /// Whether values that plain JSON would merge are marked.
+    fn is_exact(self) -> bool {
+        self.form != Form::Plain
+    }
+
     fn takes(&self, size: usize) -> Result<(), Unrecordable> {
         let left = self.meter.left.get().checked_sub(size).ok_or_else(|| Unrecordable::too_large(self.meter.max))?;
         self.meter.left.set(left);
@@ -147,7 +185,7 @@ impl<'m> Encoder<'m> {
 
     fn key(self, key: &str) -> Result<String, Unrecordable> {
         self.takes(key.len() + 3)?;
-        Ok(if self.exact && resembles_mark(key) { format!("${key}") } else { key.to_owned() })
+        Ok(if self.is_exact() && resembles_mark(key) { format!("${key}") } else { key.to_owned() })
     }
 
     fn variant(self, variant: &str, value: Json) -> Result<Json, Unrecordable> {
@@ -197,18 +235,20 @@ impl<'m> Serializer for Encoder<'m> {
     }
 
     fn serialize_i128(self, number: i128) -> Result<Json, Unrecordable> {
+        self.meter.is_doubtful.set(true);
         match (i64::try_from(number), u64::try_from(number)) {
             (Ok(number), _) => self.serialize_i64(number),
             (_, Ok(number)) => self.serialize_u64(number),
-            _ if self.exact => self.marked_number(INTEGER, number.to_string()),
+            _ if self.is_exact() => self.marked_number(INTEGER, number.to_string()),
             _ => Err(Unrecordable::custom("JSON has no integers beyond 64 bits")),
         }
     }
 
     fn serialize_u128(self, number: u128) -> Result<Json, Unrecordable> {
+        self.meter.is_doubtful.set(true);
         match u64::try_from(number) {
             Ok(number) => self.serialize_u64(number),
-            Err(_) if self.exact => self.marked_number(INTEGER, number.to_string()),
+            Err(_) if self.is_exact() => self.marked_number(INTEGER, number.to_string()),
             Err(_) => Err(Unrecordable::custom("JSON has no integers beyond 64 bits")),
         }
     }
@@ -228,7 +268,7 @@ impl<'m> Serializer for Encoder<'m> {
         self.takes(8)?;
         match Number::from_f64(number) {
             Some(number) => Ok(Json::Number(number)),
-            None if !self.exact => Ok(Json::Null),
+            None if !self.is_exact() => Ok(Json::Null),
             None if number == f64::INFINITY => self.marked_number(FLOAT, "inf"),
             None if number == f64::NEG_INFINITY => self.marked_number(FLOAT, "-inf"),
             None if number.to_bits() == f64::NAN.to_bits() => self.marked_number(FLOAT, "NaN"),
@@ -270,7 +310,7 @@ impl<'m> Serializer for Encoder<'m> {
             Json::Object(map) => is_marked(map) && map.contains_key(SOME),
             _ => false,
         };
-        if is_merged && self.exact { self.marked(SOME, json) } else { Ok(json) }
+        if is_merged && self.is_exact() { self.marked(SOME, json) } else { Ok(json) }
     }
 
     fn serialize_unit(self) -> Result<Json, Unrecordable> {
@@ -463,9 +503,18 @@ impl SerializeMap for Entries<'_> {
         let mut texts = HashSet::with_capacity(entries.len());
         let mut is_plain = true;
         for (key, _) in &entries {
+            if matches!(key, Json::Number(_) | Json::Bool(_)) {
+                inside.meter.is_doubtful.set(true);
+                if inside.form == Form::ExactKeys {
+                    is_plain = false;
+                    break;
+                }
+            }
             match as_text(key).map(|text| texts.insert(text)) {
-                Some(is_new) if is_new || !inside.exact => {}
-                None if !inside.exact => return Err(Unrecordable::custom(format_args!("{key} is no key in JSON"))),
+                Some(is_new) if is_new || !inside.is_exact() => {}
+                None if !inside.is_exact() => {
+                    return Err(Unrecordable::custom(format_args!("{key} is no key in JSON")));
+                }
                 _ => {
                     is_plain = false;
                     break;

@@ -8,7 +8,7 @@
 //! | `Some(x)`, where `x` is written as `null`, or is marked as `some` itself | `{"$graphweft:some": x}` |
 //! | NaN and infinities | `{"$graphweft:float": "NaN"}`, `"inf"`, `"-inf"`; a NaN of other bits as `"NaN:7ff8000000000001"` |
 //! | integers beyond 64 bits | `{"$graphweft:integer": "170141183460469231731687303715884105727"}` |
-//! | maps with keys that are no text in JSON, or occur twice | `{"$graphweft:map": [[key, value], ..]}` |
+//! | maps with keys that are no text in JSON, or occur twice; with numbers or booleans for keys, where serde would read their text as a text (`tag`, `untagged`, `flatten`) | `{"$graphweft:map": [[key, value], ..]}` |
 //!
 //! A key of the user's that begins with `$graphweft:`, or with more `$` before that, gets one more `$`.
 
@@ -27,6 +27,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 pub(crate) use encode::Unrecordable;
+use encode::{Encoded, Form};
 pub use form::MaxSize;
 pub(crate) use form::{first_difference, is_marked};
 pub(crate) use loss::{Against, Loss, has_fields, loss, shortened};
@@ -35,14 +36,28 @@ use form::MAX_DEPTH;
 
 use crate::field::Unreadable;
 
-/// A value as it is recorded.
-pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
-    encode::encode(value, max, true)
+/// A value as it is recorded, in a form that its type reads.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn encode<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
+    let Encoded { json, is_doubtful } = encode::encode(value, max, Form::Exact)?;
+    if !is_doubtful || decode::<T>(&json).is_ok() {
+        return Ok(json);
+    }
+    let json = encode::encode(value, max, Form::ExactKeys)?.json;
+    decode::<T>(&json).map_err(Unrecordable::not_read_back)?;
+    Ok(json)
+}
+
+/// A value as it is recorded, whose type is not the one that reads it: a part that is merged into another value, or an error.
+pub(crate) fn encode_part<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
+    encode::encode(value, max, Form::Exact).map(|encoded| encoded.json)
 }
 
 /// A value as plain JSON, for readers without its type.
 pub(crate) fn to_plain<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
-    encode::encode(value, max, false)
+    encode::encode(value, max, Form::Plain).map(|encoded| encoded.json)
 }
 
 /// A value from its record.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::form::MAX_DEPTH;
-use super::{MaxSize, check_json, decode, decode_untyped, encode, from_plain, to_plain};
+use super::{MaxSize, check_json, decode, decode_untyped, encode, encode_part, from_plain, to_plain};
 
-fn recorded<T: Serialize>(value: &T) -> Json {
+fn recorded<T: Serialize + DeserializeOwned>(value: &T) -> Json {
     let json = encode(value, MaxSize::DEFAULT).expect("it can be recorded");
     let text = serde_json::to_string(&json).expect("JSON");
     let read: Json = serde_json::from_str(&text).expect("JSON");
@@ -91,6 +91,60 @@ fn maps_with_keys_of_all_kinds_are_read_back() {
     assert_eq!(recorded(&BTreeMap::from([(1, 2)])), json!({ "1": 2 }));
 }
 
+/// serde keeps what is in these until it knows the type, and then reads the text of a number as a text.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+enum Tagged {
+    ByNumber { of: BTreeMap<u64, bool> },
+    ByTruth { of: BTreeMap<bool, Vec<BTreeMap<i8, u8>>> },
+    Plain { of: BTreeMap<String, u8> },
+    Wide { of: u128 },
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Untagged {
+    ByNumber(BTreeMap<u64, bool>),
+    Wide(Vec<(i128,)>),
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Flattened {
+    name: String,
+    #[serde(flatten)]
+    rest: Rest,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Rest {
+    of: BTreeMap<u64, bool>,
+}
+
+#[test]
+fn keys_that_are_numbers_are_read_back_wherever_they_are() {
+    let of = || BTreeMap::from([(7, true), (u64::MAX, false)]);
+    survives(vec![Tagged::ByNumber { of: of() }, Tagged::ByNumber { of: BTreeMap::new() }]);
+    survives(Tagged::ByTruth { of: BTreeMap::from([(true, vec![BTreeMap::from([(-3, 3)])])]) });
+    survives(Untagged::ByNumber(of()));
+    survives(Flattened { name: "a".to_owned(), rest: Rest { of: of() } });
+    // With marks only where there is no other way.
+    let tagged = recorded(&Tagged::ByNumber { of: BTreeMap::from([(7, true)]) });
+    assert_eq!(tagged, json!({ "type": "ByNumber", "of": { "$graphweft:map": [[7, true]] } }));
+    let plain = recorded(&Tagged::Plain { of: BTreeMap::from([("7".to_owned(), 1)]) });
+    assert_eq!(plain, json!({ "type": "Plain", "of": { "7": 1 } }));
+}
+
+#[test]
+fn a_value_that_its_type_does_not_read_back_is_refused() {
+    let refused = |value: &Tagged| encode(value, MaxSize::DEFAULT).expect_err("it is not read back").to_string();
+    for of in [0, u128::MAX] {
+        let error = refused(&Tagged::Wide { of });
+        assert!(error.contains("its own type would not read it back"), "{error}");
+        assert!(error.contains("read no `i128` and no `u128`"), "{error}");
+    }
+    assert!(encode(&Untagged::Wide(vec![(1,)]), MaxSize::DEFAULT).is_err());
+}
+
 #[test]
 fn integers_beyond_64_bits_are_read_back() {
     for number in [i128::MIN, i128::from(i64::MIN) - 1, i64::MIN.into(), -1, 0, u64::MAX.into(), i128::MAX] {
@@ -128,7 +182,7 @@ fn ordinary_values_look_as_serde_json_writes_them() {
         'x',
         Unit,
         Wrapped(Some(1)),
-        BTreeMap::from([("a", [1])]),
+        BTreeMap::from([("a".to_owned(), [1])]),
         json!({ "b": [null, { "c": 1 }] }),
     );
     let plain = serde_json::to_value(&value).expect("JSON");
@@ -142,7 +196,7 @@ fn a_reader_without_the_type_gets_the_closest_json() {
     let whole = (u128::MAX, i128::MIN, u64::MAX, Some(Some(())), f64::NAN);
     let digits = (u128::MAX.to_string(), i128::MIN.to_string());
     assert_eq!(closest(recorded(&whole)), json!([digits.0, digits.1, u64::MAX, null, null]));
-    let cells = BTreeMap::from([((1, None), "a"), ((2, Some('x')), "b")]);
+    let cells = BTreeMap::from([((1, None), "a".to_owned()), ((2, Some('x')), "b".to_owned())]);
     assert_eq!(closest(recorded(&cells)), json!([[[1, null], "a"], [[2, "x"], "b"]]));
     for json in [json!({ "$graphweft:map": [1], "$$graphweft:a": { "$graphweft:float": "NaN" }, "$": 1 }), json!([{}])]
     {
@@ -236,7 +290,7 @@ fn an_error_says_where_in_the_value_it_is() {
         }
     }
     let order = Order { lines: vec![BTreeMap::new(), BTreeMap::from([("price".to_owned(), Refuses)])] };
-    let error = encode(&order, MaxSize::DEFAULT).expect_err("it refuses");
+    let error = encode_part(&order, MaxSize::DEFAULT).expect_err("it refuses");
     assert_eq!(error.to_string(), "at `lines[1].price`: not today");
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures::FutureExt;
 use graphweft::prelude::*;
 use graphweft::store::{BoxFuture, RunHeader, RunQuery, SqliteStore, Store, StoreError};
-use graphweft::{DeleteError, ForkError, Retention, RetryError, RunError, StartError};
+use graphweft::{DeleteError, ForkError, Outcome, Retention, RetryError, RunError, StartError};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -23,6 +23,20 @@ async fn decide(text: String, ctx: &Context) -> Result<String, String> {
 
 workflow! { lengthen(String) -> String { START => long; } }
 workflow! { decided(String) -> String { START => decide; } }
+
+/// Starts a run, and looks at its result when somebody says so.
+#[node]
+async fn order(text: String, ctx: &Context) -> Result<String, String> {
+    let run = ctx.start::<lengthen>(text).await?;
+    let is_fine = ctx.ask::<bool>("look", "Is it fine?").await;
+    let found = match run.result().await {
+        Ok(text) => format!("{}: {} bytes", run.id(), text.len()),
+        Err(error) => format!("{}: {error}", run.id()),
+    };
+    if is_fine { Ok(found) } else { Err(found) }
+}
+
+workflow! { ordered(String) -> String { START => order; } }
 
 /// A clock that a test sets.
 #[derive(Clone)]
@@ -45,7 +59,8 @@ impl Days {
 
 fn engine(store: SqliteStore, days: &Days, retention: Retention) -> Engine {
     let days = days.clone();
-    let builder = Engine::builder().register::<lengthen>().register::<decided>().retention(retention);
+    let builder =
+        Engine::builder().register::<lengthen>().register::<decided>().register::<ordered>().retention(retention);
     builder.clock(move || days.now()).store(store).build().unwrap()
 }
 
@@ -248,6 +263,37 @@ async fn a_handle_of_a_run_that_was_retried_and_deleted_does_not_return_what_cam
     engine.delete_run("x").await.unwrap();
 
     assert!(matches!(run.result().await, Err(RunError::NotFound)));
+}
+
+#[tokio::test]
+async fn a_node_that_starts_again_goes_on_without_the_run_that_it_has_started_and_that_was_deleted_since() {
+    let directory = tempfile::tempdir().unwrap();
+    let days = Days::new();
+    let open = async || {
+        let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+        engine(store, &days, Retention::default())
+    };
+    let first = open().await;
+    let run = first.start::<ordered>("a".to_owned()).id("x").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    let started = "x:ordered/order/start:lengthen";
+    first.get_run(started).await.unwrap().unwrap().outcome().await.unwrap();
+    first.delete_run(started).await.unwrap();
+    first.shutdown().await;
+
+    let second = open().await;
+    second.recover().await.unwrap();
+    second.answer("x", "look", false).await.unwrap();
+    let gone = format!("{started}: {}", RunError::NotFound);
+    let run = second.get_run_of::<ordered>("x").await.unwrap().unwrap();
+    let Err(RunError::Failed(failure)) = run.result().await else { panic!("it was not fine") };
+    assert_eq!(failure.cause.to_string(), gone);
+
+    // The request is made again, and its id is not free.
+    let again = second.retry("x").from_node("ordered/order").await.unwrap();
+    assert!(matches!(again.outcome().await.unwrap(), Outcome::Waiting(_)));
+    second.answer("x", "look", true).await.unwrap();
+    assert_eq!(again.typed::<ordered>().unwrap().result().await.unwrap(), gone);
 }
 
 /// Another engine has the run, and what it has read of the questions is out of date.
