@@ -1,6 +1,10 @@
 //! The check itself.
 
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
+
+use crate::value::shortened;
 
 /// Checks a value from outside against a JSON Schema.
 ///
@@ -13,8 +17,112 @@ pub(crate) fn fits_schema(schema: &Value, value: &Value) -> Result<(), (String, 
         .map_err(|error| (".".to_owned(), format!("its schema is not valid: {error}")))?;
     match validator.iter_errors(value).next() {
         None => Ok(()),
-        Some(error) => Err((field_of(&error.instance_path().to_string()), error.to_string())),
+        Some(error) => Err(refusal(schema, &error)),
     }
+}
+
+/// Where a value does not fit, and why. Of the variants of an enum, by the one that comes nearest; if none does, with all of them.
+fn refusal(schema: &Value, error: &ValidationError<'_>) -> (String, String) {
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
+        return (at(error), error.to_string());
+    };
+    let here = depth(error);
+    let wrong_tag = |errors: &[ValidationError<'_>]| {
+        errors
+            .iter()
+            .position(|error| depth(error) > here && matches!(error.kind(), ValidationErrorKind::Constant { .. }))
+    };
+    // A variant with another tag is not meant. If none has that tag, it is what is wrong.
+    let is_meant = |errors: &&Vec<ValidationError<'_>>| wrong_tag(errors).is_none() && !is_of_null(errors);
+    let meant: Vec<_> = context.iter().filter(is_meant).collect();
+    if meant.is_empty()
+        && let Some(wrong) = context.iter().find_map(|errors| Some(&errors[wrong_tag(errors)?]))
+    {
+        let tags = context.iter().filter_map(|errors| errors.iter().find(|error| at(error) == at(wrong)));
+        return (at(wrong), is_none_of(wrong.instance(), tags.flat_map(words)));
+    }
+    // A variant is as near as the first of its errors on the way into the value.
+    let firsts = || meant.iter().filter_map(|errors| errors.iter().min_by_key(|error| depth(error)));
+    match firsts().max_by_key(|error| depth(error)) {
+        Some(nearest) if depth(nearest) > here || firsts().count() == 1 => refusal(schema, nearest),
+        _ => {
+            let variants = part_at(schema, error.schema_path().as_str()).and_then(Value::as_array);
+            let forms = variants.into_iter().flatten().flat_map(|variant| forms_of(schema, variant, 0));
+            (at(error), is_none_of(error.instance(), forms))
+        }
+    }
+}
+
+fn at(error: &ValidationError<'_>) -> String {
+    field_of(error.instance_path().as_str())
+}
+
+fn depth(error: &ValidationError<'_>) -> usize {
+    error.instance_path().as_str().matches('/').count()
+}
+
+/// Whether these are the errors of a value that is not `null`, where that is one of the variants.
+fn is_of_null(errors: &[ValidationError<'_>]) -> bool {
+    let [error] = errors else { return false };
+    matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
+}
+
+/// The words, one of which a value that has this error was to be.
+fn words(error: &ValidationError<'_>) -> Vec<String> {
+    match error.kind() {
+        ValidationErrorKind::Constant { expected_value } => vec![shortened(expected_value)],
+        _ => Vec::new(),
+    }
+}
+
+fn is_none_of(value: &Value, forms: impl IntoIterator<Item = String>) -> String {
+    let mut known: Vec<String> = Vec::new();
+    for form in forms {
+        if !known.contains(&form) {
+            known.push(form);
+        }
+    }
+    format!("{} is none of these: {}", shortened(value), known.join(", "))
+}
+
+/// How many enums a variant may be within, if their forms are to be listed.
+const DEPTH_OF_VARIANTS: usize = 4;
+
+/// The values of a variant, in short: a word, `{"Later": ..}`, a type.
+fn forms_of(root: &Value, variant: &Value, depth: usize) -> Vec<String> {
+    let variant = referred(root, variant);
+    let list = |key: &str| variant.get(key).and_then(Value::as_array);
+    if let Some(word) = variant.get("const") {
+        return vec![shortened(word)];
+    }
+    if let Some(words) = list("enum") {
+        return words.iter().map(shortened).collect();
+    }
+    // An untagged type may contain itself.
+    if let Some(variants) = list("oneOf").or(list("anyOf")).filter(|_| depth < DEPTH_OF_VARIANTS) {
+        return variants.iter().flat_map(|variant| forms_of(root, variant, depth + 1)).collect();
+    }
+    match (variant.get("type"), list("required").map(Vec::as_slice)) {
+        (_, Some([field, ..])) => vec![format!("{{{field}: ..}}")],
+        (Some(Value::String(name)), _) => vec![name.clone()],
+        (Some(Value::Array(names)), _) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => vec![shortened(variant)],
+    }
+}
+
+/// The part of a schema at a path of it, which may lead through references.
+fn part_at<'s>(root: &'s Value, path: &str) -> Option<&'s Value> {
+    let parts = path.split('/').filter(|part| !part.is_empty()).map(|part| part.replace("~1", "/").replace("~0", "~"));
+    parts.filter(|part| part != "$ref").try_fold(root, |schema, part| match referred(root, schema) {
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        schema => schema.get(&part),
+    })
+}
+
+/// The schema itself, or the one in the same root that it refers to.
+fn referred<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+    let reference = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+    reference.and_then(|pointer| root.pointer(pointer)).unwrap_or(schema)
 }
 
 /// `/lines/2/price` as `lines[2].price`.
@@ -120,6 +228,89 @@ mod tests {
         assert!(takes::<Vec<(u32, f64)>>(json!([[5, 5.0], [0, 5]])));
         assert!(!takes::<Vec<(u32, f64)>>(json!([[5.0, 5.0]])));
         assert!(!takes::<std::collections::BTreeMap<String, u32>>(json!({"a": 4294967296u64})));
+    }
+
+    #[derive(schemars::JsonSchema)]
+    #[allow(dead_code, reason = "only its schema is used")]
+    enum Verdict {
+        /// With a text of its own, so that it is a `const` and not one of an `enum`.
+        Yes,
+        No,
+        Later {
+            days: u32,
+        },
+        Ask(Vec<String>),
+    }
+
+    #[derive(schemars::JsonSchema)]
+    #[serde(tag = "kind")]
+    #[allow(dead_code, reason = "only its schema is used")]
+    enum Way {
+        Mail { to: String },
+        Fax { number: u32, verdict: Verdict },
+    }
+
+    #[derive(schemars::JsonSchema)]
+    #[allow(dead_code, reason = "only its schema is used")]
+    enum Colour {
+        Red,
+        Green,
+    }
+
+    #[track_caller]
+    fn refuses<T: schemars::JsonSchema>(value: Value, field: &str, message: &str) {
+        let (at, why) = fits_schema(&schemars::schema_for!(T).to_value(), &value).unwrap_err();
+        assert_eq!((at.as_str(), why.as_str()), (field, message), "{value}");
+    }
+
+    #[test]
+    fn a_refused_variant_is_named_with_those_that_there_are() {
+        let all = r#""No", "Yes", {"Later": ..}, {"Ask": ..}"#;
+        refuses::<Verdict>(json!("Perhaps"), ".", &format!(r#""Perhaps" is none of these: {all}"#));
+        refuses::<Verdict>(json!({"Never": 1}), ".", &format!(r#"{{"Never":1}} is none of these: {all}"#));
+        refuses::<Vec<Verdict>>(json!([7]), "[0]", &format!("7 is none of these: {all}"));
+        refuses::<Option<Verdict>>(json!(7), ".", &format!("7 is none of these: {all}"));
+        refuses::<Colour>(json!("Blue"), ".", r#""Blue" is not one of "Red" or "Green""#);
+        refuses::<Vec<Colour>>(json!(["Red", 7]), "[1]", r#"7 is not of type "string""#);
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_variant_is_said_of_the_variant() {
+        refuses::<Verdict>(json!({"Later": {"days": -1}}), "Later.days", "-1 is less than the minimum of 0");
+        refuses::<Verdict>(json!({"Later": {}}), "Later", r#""days" is a required property"#);
+        refuses::<Verdict>(json!({"Ask": ["a", 7]}), "Ask[1]", r#"7 is not of type "string""#);
+        refuses::<Vec<Way>>(json!([{"kind": "Post"}]), "[0].kind", r#""Post" is none of these: "Mail", "Fax""#);
+        refuses::<Way>(json!({"kind": "Mail", "to": 7}), "to", r#"7 is not of type "string""#);
+        refuses::<Way>(
+            json!({"kind": "Fax", "number": 7, "verdict": {"Later": {"days": "x"}}}),
+            "verdict.Later.days",
+            r#""x" is not of type "integer""#,
+        );
+    }
+
+    #[test]
+    fn a_type_that_contains_itself_has_an_end() {
+        #[derive(schemars::JsonSchema)]
+        #[serde(untagged)]
+        #[allow(dead_code, reason = "only its schema is used")]
+        enum Tree {
+            Leaf(u32),
+            Both { left: Box<Tree>, right: Box<Tree> },
+        }
+        refuses::<Tree>(json!("x"), ".", r#""x" is none of these: integer, {"left": ..}"#);
+        refuses::<Tree>(json!({"left": 1, "right": "x"}), "right", r#""x" is none of these: integer, {"left": ..}"#);
+    }
+
+    #[test]
+    fn what_is_wrong_in_an_optional_value_is_said_of_the_value() {
+        #[derive(schemars::JsonSchema)]
+        #[allow(dead_code, reason = "only its schema is used")]
+        struct Place {
+            street: String,
+        }
+        refuses::<Option<Place>>(json!({}), ".", r#""street" is a required property"#);
+        refuses::<Option<Place>>(json!({"street": 7}), "street", r#"7 is not of type "string""#);
+        refuses::<Option<Colour>>(json!("Blue"), ".", r#""Blue" is not one of "Red" or "Green""#);
     }
 
     #[test]
