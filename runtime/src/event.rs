@@ -553,8 +553,8 @@ pub enum OnClose {
     Leave,
     /// Its cancellation is requested, before the end of the other run is recorded.
     Cancel,
-    /// The other run ends only when this one has ended, also if the other one is cancelled meanwhile. One that no program
-    /// can resume does not wait: its cancellation ends it.
+    /// The other run ends only when this one has ended, also if the other one is cancelled meanwhile, or the `#[timeout]` of its
+    /// workflow is over. One that no program can resume does not wait: its cancellation ends it.
     Wait,
 }
 

@@ -102,6 +102,9 @@ async fn the_input_of_a_start_names_the_field_that_is_wrong() {
     assert_eq!(long.problem(422), ("invalid_id".to_owned(), "id".to_owned()));
     let tag = start(json!({"input": input, "tags": {"": "x"}})).await;
     assert_eq!(tag.problem(422).0, "invalid_tag");
+    // It could not be looked for.
+    let tag = start(json!({"input": input, "tags": {"a=b": "x"}})).await;
+    assert_eq!(tag.problem(422), ("invalid_tag".to_owned(), "tags.a=b".to_owned()));
     let key = start(json!({"input": input, "state": {"owner": 1}})).await;
     assert_eq!(key.problem(422), ("invalid_state".to_owned(), "state.owner".to_owned()));
     let field = start(json!({"inptu": input})).await;

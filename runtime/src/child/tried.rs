@@ -27,7 +27,7 @@ use crate::state_write::StateWrite;
 use crate::store::Stored;
 use crate::table::{AttemptBody, Definition, Misread, Reread};
 use crate::trace::{self, Traced};
-use crate::value::{Against, MaxSize, drop_refused, shortened};
+use crate::value::{Against, MaxSize, differ_in_order, drop_refused, shortened};
 
 /// After this time the start of an attempt is recorded, if nothing else has been recorded behind it.
 const SLOW: Duration = Duration::from_millis(200);
@@ -283,10 +283,14 @@ impl Asked {
         {
             return Ok(());
         }
+        let help = if differ_in_order(recorded, &input.json) {
+            "a set that is written in another order each time is another input: take a `BTreeSet` for a `HashSet`; if these are two \
+             inputs, give each its own `.key(..)`"
+        } else {
+            "give each input its own `.key(..)`"
+        };
         let (recorded, json) = (shortened(recorded), shortened(&input.json));
-        Err(self.fault(format!(
-            "was recorded with a different input ({recorded}, now {json}); give each input its own `.key(..)`"
-        )))
+        Err(self.fault(format!("was recorded with a different input ({recorded}, now {json}); {help}")))
     }
 
     /// The recorded result, if there is one.

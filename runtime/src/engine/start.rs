@@ -220,7 +220,8 @@ impl<T> Start<T> {
 
     /// Sets the id of the run, of at most 1,024 bytes, and not `.` or `..`. The default is a new UUID. If a run with this id, the same
     /// workflow and the same input exists, that run is returned, whether it runs, waits or has ended; if its process
-    /// has died it is resumed here, and it keeps its own state and tags. With another workflow or input, starting fails.
+    /// has died it is resumed here, and it keeps its own state and tags. With another workflow or input, starting fails. Inputs are
+    /// compared as JSON, so one that is written in another order each time, such as a `HashSet`, is always another: use a `BTreeSet`.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -247,7 +248,7 @@ impl<T> Start<T> {
     /// Adds a label by which the run is found, [`RunFilter::tag`](crate::RunFilter::tag); it is in the first event of
     /// the run as well. A second value for the same key replaces the first.
     ///
-    /// A run has at most 16 tags. A key has 1 to 64 bytes and a value at most 256, or awaiting this returns
+    /// A run has at most 16 tags. A key has 1 to 64 bytes and no `=`, and a value at most 256 bytes, or awaiting this returns
     /// [`StartError::InvalidTag`]. If a run with this [id](Self::id) exists, it keeps its own tags. A fork has those of
     /// its origin.
     ///
@@ -539,6 +540,12 @@ fn check_tags(tags: &Tags) -> Result<(), StartError> {
     for (key, value) in tags {
         if !(1..=MAX_TAG_KEY).contains(&key.len()) {
             return invalid(key, format!("a key has 1 to {MAX_TAG_KEY} bytes, and this one has {}", key.len()));
+        }
+        if key.contains('=') {
+            return invalid(
+                key,
+                "a key has no `=`, which separates it from its value where runs are looked for".to_owned(),
+            );
         }
         if value.len() > MAX_TAG_VALUE {
             return invalid(

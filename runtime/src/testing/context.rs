@@ -10,6 +10,7 @@ use std::task::{Context as Waker, Poll};
 
 use futures_util::task::noop_waker;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::outside::{RUN, Sent};
@@ -115,7 +116,11 @@ impl TestContext {
     }
 
     /// Sets a key of the state.
-    pub fn state<S: Serialize + Send + 'static, R: 'static>(mut self, key: StateKey<S, R>, value: S) -> Self {
+    pub fn state<S: Serialize + DeserializeOwned + Send + 'static, R: 'static>(
+        mut self,
+        key: StateKey<S, R>,
+        value: S,
+    ) -> Self {
         self.start.push(Box::new(move |start| start.state(key, value)));
         self
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::lab::Lab;
@@ -323,7 +324,7 @@ impl<W: Workflow> Lab<W> {
     /// ```
     pub fn state<S, R>(mut self, key: StateKey<S, R>, value: S) -> Self
     where
-        S: Serialize + Clone + Send + Sync + 'static,
+        S: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
         R: 'static,
     {
         self.state.push(Box::new(move |start| start.state(key, value.clone())));

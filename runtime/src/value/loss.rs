@@ -214,6 +214,11 @@ fn is_same_number(recorded: &serde_json::Number, now: &serde_json::Number) -> bo
     }
 }
 
+/// Whether two values differ in nothing but the order of items: they may be one set, written twice.
+pub(crate) fn differ_in_order(one: &Json, other: &Json) -> bool {
+    one != other && in_order(one) == in_order(other)
+}
+
 /// The same value with the items of every list, and the fields of every object, sorted.
 fn in_order(json: &Json) -> Json {
     match json {

@@ -30,7 +30,7 @@ pub(crate) use encode::Unrecordable;
 use encode::{Encoded, Form};
 pub use form::MaxSize;
 pub(crate) use form::{first_difference, is_marked};
-pub(crate) use loss::{Against, Loss, has_fields, loss, shortened};
+pub(crate) use loss::{Against, Loss, differ_in_order, has_fields, loss, shortened};
 
 use form::MAX_DEPTH;
 

@@ -732,3 +732,30 @@ fn a_child_that_is_forced_runs_again_and_those_beside_it_do_not() {
         assert_eq!(again.result().await.unwrap(), "aba");
     });
 }
+
+#[node]
+async fn listed(topics: Vec<String>, #[resource] journal: &Journal) -> usize {
+    journal.note("listed");
+    topics.len()
+}
+
+/// As a set is, in another order in each process.
+#[node]
+async fn calls_with_a_set(ctx: &Context, #[resource] death: &Death, #[resource] journal: &Journal) -> String {
+    let topics = if journal.lines().is_empty() { ["ants", "bees"] } else { ["bees", "ants"] };
+    let given = ctx.call::<listed>(topics.map(str::to_owned).to_vec()).key("k").await;
+    death.come("after").await;
+    given.map_or_else(|error| error.to_string(), |given| given.to_string())
+}
+
+workflow! { of_a_set(()) -> String { START => calls_with_a_set; } }
+
+#[test]
+fn of_an_input_that_is_in_another_order_now_it_is_said_that_it_may_be_a_set() {
+    let remains = Remains::default();
+    remains.dies_at::<of_a_set>((), "after");
+    let (result, _) = remains.goes_on::<of_a_set>();
+    let message = result.unwrap().as_str().unwrap().to_owned();
+    assert!(message.contains(r#"(["ants","bees"], now ["bees","ants"])"#), "{message}");
+    assert!(message.contains("take a `BTreeSet` for a `HashSet`"), "{message}");
+}
