@@ -9,6 +9,8 @@ pub mod __;
 mod agent;
 mod agent_error;
 mod budget;
+#[cfg(any(feature = "genai", feature = "mcp"))]
+mod causes;
 mod chat;
 mod classify;
 mod constrained;

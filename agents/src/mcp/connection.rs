@@ -1,6 +1,7 @@
 //! The connection to a server, which is made again after it was lost.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 use super::error::McpError;
 use super::result;
 use super::status::{self, ReadStatus};
+use crate::causes::with_causes;
 use crate::fingerprint::Fingerprint;
 
 /// How long a server that has missed the time limit of a call may take to show that it is alive.
@@ -186,16 +188,23 @@ impl Connection {
 /// The text of an error, without the name of the transport: that is a type.
 fn why_failed(error: &ServiceError) -> String {
     match error {
-        ServiceError::TransportSend(error) => error.error.to_string(),
-        error => error.to_string(),
+        ServiceError::TransportSend(error) => text_of(&*error.error),
+        error => with_causes(error),
     }
+}
+
+/// Why a transport has failed: the error of an HTTP client says which request it was, and its causes say why.
+fn text_of(error: &(dyn Error + 'static)) -> String {
+    with_causes(status::of_client(error).unwrap_or(error))
 }
 
 /// The same of one while a connection begins.
 fn why_not_begun(error: &ClientInitializeError) -> String {
     match error {
-        ClientInitializeError::TransportError { error, context } => format!("{}, when {context}", error.error),
-        error => error.to_string(),
+        ClientInitializeError::TransportError { error, context } => {
+            format!("{}, when {context}", text_of(&*error.error))
+        }
+        error => with_causes(error),
     }
 }
 

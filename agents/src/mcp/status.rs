@@ -3,7 +3,9 @@
 use std::error::Error;
 
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+};
 
 /// A status of HTTP that is an error.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +33,22 @@ fn read<E: Error + Send + Sync + 'static>(error: &(dyn Error + 'static)) -> Opti
         StreamableHttpError::InsufficientScope(_) => status(403),
         StreamableHttpError::SessionExpired => status(404),
         StreamableHttpError::UnexpectedServerResponse(text) => status(code_in(text)?),
+        _ => None,
+    }
+}
+
+/// The error of the HTTP client within an error of the transport, which does not have it as its source.
+pub(super) fn of_client<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    of_client_of(StreamableHttpClientTransport::from_config, error)
+}
+
+/// The client's type is that of the transport, which no crate of ours names.
+fn of_client_of<'e, C: StreamableHttpClient>(
+    _: fn(StreamableHttpClientTransportConfig) -> StreamableHttpClientTransport<C>,
+    error: &'e (dyn Error + 'static),
+) -> Option<&'e (dyn Error + 'static)> {
+    match error.downcast_ref::<StreamableHttpError<C::Error>>()? {
+        StreamableHttpError::Client(error) => Some(error),
         _ => None,
     }
 }

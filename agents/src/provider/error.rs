@@ -1,16 +1,13 @@
 //! The failures of providers, as [`ModelError`]s.
 
-use std::error::Error as StdError;
 use std::time::{Duration, SystemTime};
 
 use genai::Error;
 use genai::resolver::Error as ResolverError;
 use graphweft::Json;
 
+use crate::causes::{short, with_causes};
 use crate::model_error::ModelError;
-
-/// The longest message of an error, in characters. It is recorded, and some servers send whole pages.
-const MAX_MESSAGE: usize = 1_000;
 
 /// The status of HTTP that some providers send for "overloaded"; the others of 52x are those of proxies.
 const OVERLOADED: u16 = 529;
@@ -21,14 +18,14 @@ pub(super) fn of(error: Error) -> ModelError {
         // The status of a streamed call is only in the error within.
         Error::WebStream { error, .. } => match error.downcast::<Error>() {
             Ok(inner) => of(*inner),
-            Err(other) => ModelError::Unreachable { message: chain(&*other) },
+            Err(other) => ModelError::Unreachable { message: with_causes(&*other) },
         },
         Error::HttpError { status, body, headers, .. } => {
             let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
             by_status(status.as_u16(), &body, delay(header, SystemTime::now()))
         }
         Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => {
-            ModelError::Unreachable { message: chain(&webc_error) }
+            ModelError::Unreachable { message: with_causes(&webc_error) }
         }
         Error::ChatResponse { body, .. } => in_stream(&body),
         // A connection that ends within an event.
@@ -43,25 +40,6 @@ pub(super) fn of(error: Error) -> ModelError {
             ModelError::Unauthorised { message: short(&error.to_string()) }
         }
         other => ModelError::Rejected { message: short(&other.to_string()) },
-    }
-}
-
-/// An error with its causes: that of an HTTP client says of itself only which request it was.
-fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    short(&text)
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_MESSAGE) {
-        Some((end, _)) => format!("{} ..", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
@@ -237,7 +215,7 @@ mod tests {
         let ModelError::Overloaded { message, .. } = by_status(502, &"é".repeat(5_000), None) else {
             panic!("502 is none")
         };
-        assert_eq!(message.chars().count(), MAX_MESSAGE + 3);
+        assert_eq!(message.chars().count(), crate::causes::MAX_MESSAGE + 3);
     }
 
     #[test]

@@ -49,7 +49,9 @@ async fn a_server_that_is_not_there_and_a_tool_that_is_not_there_are_named() {
     assert!(matches!(&missing, McpError::Unreachable { server, .. } if server == "/no/such/program"), "{missing}");
     // Port 9 discards, and nothing listens there.
     let missing = McpClient::http("http://127.0.0.1:9/mcp").connect().await.unwrap_err();
-    assert!(matches!(&missing, McpError::Unreachable { .. }), "{missing}");
+    assert!(matches!(&missing, McpError::Unreachable { message, .. } if message.contains("refused")), "{missing}");
+    let no_url = McpClient::http("not a url").connect().await.unwrap_err();
+    assert!(matches!(&no_url, McpError::Unreachable { message, .. } if message.contains("URL")), "{no_url}");
     let invalid = McpClient::http("http://127.0.0.1:9/mcp").header("no header", "1").connect().await.unwrap_err();
     assert!(matches!(&invalid, McpError::Option { message } if message.contains("`no header`")), "{invalid}");
     let server = everything().connect().await.unwrap();
