@@ -79,8 +79,8 @@ impl<T: Serialize + Send, R> StateWriter<T, R> {
     /// since this attempt started, the attempt fails with [`Fault::StateConflict`].
     pub fn set(&self, value: T)
     where
-        T: DeserializeOwned,
         R: Overwrites,
+        T: DeserializeOwned,
     {
         if self.is_declared {
             let op = set_op(value, self.attempt.run.env.max_value_size);
