@@ -14,8 +14,8 @@ use restate_sdk_shared_core::{
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::journal::{Journal, Known};
 use crate::object::to_millis;
-use crate::start_message::FirstMessage;
 
 pub(crate) type Handle = NotificationHandle;
 
@@ -61,8 +61,8 @@ pub(crate) struct Invocation {
     pub(crate) input: Bytes,
     /// Whether it was cancelled in Restate before its handler has listened for that.
     pub(crate) is_cancelled: bool,
-    /// All values of the object as they were when this attempt was made, if the server has sent all.
-    state: Option<Vec<(String, Bytes)>>,
+    /// All values of the object as they were when this attempt was made, if the server has sent all; or what the journal says of them.
+    state: Result<Vec<(String, Bytes)>, Known>,
     replay: Replay,
     /// Something that never comes.
     nothing: Option<Handle>,
@@ -105,9 +105,9 @@ impl Invocation {
         out: UnboundedSender<Bytes>,
         replay: Replay,
     ) -> Result<Self, Stop> {
-        let mut first = FirstMessage::default();
+        let mut journal = Journal::default();
         while !vm.is_ready_to_execute()? {
-            first.push(&read(&mut vm, &mut body).await?);
+            journal.push(&read(&mut vm, &mut body).await?);
         }
         let input = vm.sys_input()?;
         let (id, key, input) = (input.invocation_id, input.key, input.input);
@@ -119,7 +119,7 @@ impl Invocation {
             key,
             input,
             is_cancelled: false,
-            state: first.state(),
+            state: journal.into_state(),
             replay,
             nothing: None,
             begins: None,
@@ -226,26 +226,39 @@ impl Invocation {
         Ok(keys)
     }
 
-    /// All values of the object, in the order of their keys: the first that a handler asks for.
+    /// All values of the object as they are now, in the order of their keys: the first that a handler asks for.
     pub(crate) async fn state(&mut self) -> Result<Vec<(String, Bytes)>, Stop> {
-        if let Some(state) = self.state.take() {
-            return Ok(state);
+        match std::mem::replace(&mut self.state, Err(Known::default())) {
+            Ok(state) => Ok(state),
+            Err(_) => self.state_beyond(Known::default()).await,
         }
-        let handle = self.vm.sys_state_get_keys(None)?;
-        let Value::StateKeys(mut keys) = self.wait(handle).await? else { return Ok(Vec::new()) };
-        keys.sort();
+    }
+
+    /// The same for the invocation that has the object for itself: what it knows of earlier attempts is not read again.
+    pub(crate) async fn own_state(&mut self) -> Result<Vec<(String, Bytes)>, Stop> {
+        match std::mem::replace(&mut self.state, Err(Known::default())) {
+            Ok(state) => Ok(state),
+            Err(known) => self.state_beyond(known).await,
+        }
+    }
+
+    async fn state_beyond(&mut self, mut known: Known) -> Result<Vec<(String, Bytes)>, Stop> {
+        let keys = match known.keys.take() {
+            Some(keys) => keys,
+            None => self.keys_with("").await?.into_iter().collect(),
+        };
+        let (mut state, unknown) = known.split(keys);
         // All are asked for before the first is waited for.
-        let mut asked = Vec::with_capacity(keys.len());
-        for key in keys {
+        let mut asked = Vec::with_capacity(unknown.len());
+        for key in unknown {
             asked.push((self.vm.sys_state_get(key.clone(), None, PayloadOptions::default())?, key));
         }
-        let mut state = Vec::with_capacity(asked.len());
         for (handle, key) in asked {
             if let Value::Success(value) = self.wait(handle).await? {
-                state.push((key, value));
+                state.insert(key, value);
             }
         }
-        Ok(state)
+        Ok(state.into_iter().collect())
     }
 
     pub(crate) fn set(&mut self, key: String, value: Vec<u8>) -> Result<(), Stop> {

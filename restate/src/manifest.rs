@@ -68,14 +68,15 @@ pub(crate) fn manifest<'w>(workflows: impl Iterator<Item = &'w str>, pools: impl
         (long["inactivityTimeout"], long["abortTimeout"]) = (TEN_YEARS.into(), TEN_YEARS.into());
         long
     };
-    let drives = |name: &str, idempotency: u64| long(name, Some("EXCLUSIVE"), idempotency);
+    // The server would have all of the state in memory at once, and pauses an invocation whose object holds more than 32 MiB.
+    let lazy = |mut handler: Json| {
+        handler["enableLazyState"] = true.into();
+        handler
+    };
+    let drives = |name: &str, idempotency: u64| lazy(long(name, Some("EXCLUSIVE"), idempotency));
     let pool = |name: String| json!({ "name": name, "ty": "SERVICE", "handlers": [long(EXECUTE, None, RESULTS)] });
     // They read little of the state, which may be large, and are asked often.
-    let short = |name: &str, ty: &str, idempotency: u64| {
-        let mut short = handler(name, Some(ty), idempotency);
-        short["enableLazyState"] = true.into();
-        short
-    };
+    let short = |name: &str, ty: &str, idempotency: u64| lazy(handler(name, Some(ty), idempotency));
     let reads = |name: &str| short(name, "SHARED", MINUTE);
     // A client may send the same again that was away for a while.
     let sends = |name: &str| short(name, "SHARED", DAY);
@@ -105,6 +106,8 @@ mod tests {
         for handler in handlers {
             let name = handler["name"].as_str().unwrap();
             assert!(handler["retryPolicyMaxAttempts"].as_u64() > Some(1_000_000_000), "{name}");
+            // The state of an object may be larger than a server sends.
+            assert!(handler["enableLazyState"] == true || name == "execute", "{name}");
             let is_known_for = handler["idempotencyRetention"].as_u64().unwrap();
             assert!(is_known_for >= DAY || !["answer", "signal", "cancel"].contains(&name), "{name}");
             names.push(name);

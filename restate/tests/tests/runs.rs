@@ -901,6 +901,78 @@ async fn a_large_value_is_recorded_in_parts_and_one_that_is_too_large_fails_its_
     assert!(matches!(refused, Err(ClientError::TooLarge { .. })), "{refused:?}");
 }
 
+#[node]
+async fn hoard(steps: u32, #[resource] bank: &Arc<Bank>, ctx: &Context) -> Result<usize, String> {
+    let mut bytes = 0;
+    for step in 0..steps {
+        let grown = ctx.step("grow", || async { Ok::<_, String>("x".repeat(9 << 20)) }).key(step).await;
+        bytes += grown.map_err(|error| error.to_string())?.len();
+    }
+    ctx.ask::<bool>("keep", "Keep it?").await;
+    if !bank.is_up.load(Ordering::SeqCst) {
+        return Err("no connection".into());
+    }
+    ctx.ask::<bool>("sure", "Are you sure?").await;
+    Ok(bytes)
+}
+workflow! {
+    /// Has large records, and waits behind them.
+    pub hoards(u32) -> usize { START => hoard; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_with_more_records_than_fit_into_the_memory_of_an_invocation_is_resumed_retried_and_cancelled() {
+    let bank = Arc::new(Bank { is_up: AtomicBool::new(false), reserved: AtomicU32::new(0) });
+    let worker = || Worker::builder().register::<hoards>().resource(Arc::clone(&bank)).resident(Duration::ZERO);
+    let (cluster, here, client) = with(worker()).await;
+    let run = client.start::<hoards>(4, "kept").await.unwrap();
+    assert_eq!(questions(&run).await[0].name, "keep");
+    until_invocation_is(&cluster, &run, "suspended").await;
+    let other = client.start::<hoards>(4, "dropped").await.unwrap();
+    assert_eq!(questions(&other).await[0].name, "keep");
+    until_invocation_is(&cluster, &other, "suspended").await;
+
+    // Another process reads all of it.
+    let port = here.stop().await;
+    let here = Here::serve_at(worker(), port).await;
+    run.answer("keep", true).await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Failed(_)));
+    bank.is_up.store(true, Ordering::SeqCst);
+    run.retry().await.unwrap();
+    assert_eq!(questions(&run).await[0].name, "sure");
+    let port = here.stop().await;
+    let _here = Here::serve_at(worker(), port).await;
+    run.answer("sure", true).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(36 << 20));
+
+    other.cancel().await.unwrap();
+    assert_eq!(other.outcome().await.unwrap(), Outcome::Cancelled);
+    other.forget().await.unwrap();
+    assert_eq!(other.status().await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_reads_what_it_has_written_from_its_journal_and_nothing_twice() {
+    let (cluster, _here, client) = with(Worker::builder().register::<gathers>().resident(Duration::ZERO)).await;
+    let reads = async |run: &str| {
+        let sql = format!(
+            "select entry_type from sys_journal join sys_invocation on sys_journal.id = sys_invocation.id where \
+             target_service_key = '{run}' and target_handler_name = 'run' and entry_type like '%State%'"
+        );
+        let entries = cluster.query(&sql).await;
+        (entries.matches("Command: GetLazyStateKeys\"").count(), entries.matches("Command: GetLazyState\"").count())
+    };
+    let run = client.start::<gathers>(1, "sum").await.unwrap();
+    for (id, n) in [("a", 10), ("b", 100)] {
+        until_invocation_is(&cluster, &run, "suspended").await;
+        run.signal(MORE, id, n).await.unwrap();
+    }
+    until_invocation_is(&cluster, &run, "suspended").await;
+    assert_eq!(reads("sum").await, (1, 0));
+    run.signal(MORE, "c", 1000).await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(1111));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fork_has_another_end_and_the_run_that_it_comes_from_stays_as_it_is() {
     let worker = Worker::builder().register::<publish>().register::<large>().resident(Duration::ZERO);
