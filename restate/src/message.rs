@@ -9,7 +9,7 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use graphweft::{AnswerError, CancelError, Engine, EventKind, Json, SignalError};
+use graphweft::{AnswerError, CancelError, Engine, EventKind, Json, RunError, SignalError};
 use serde::{Deserialize, Serialize};
 
 /// The name of the signals to a mailbox.
@@ -90,10 +90,14 @@ impl Message {
                         answering = answering.comment(comment);
                     }
                     match answering.await {
-                        Err(error @ (AnswerError::Store(_) | AnswerError::Run(_))) => Err(error.to_string()),
+                        Err(error @ (AnswerError::Store(_) | AnswerError::Run(RunError::Store(_)))) => {
+                            Err(error.to_string())
+                        }
                         // It is recorded, and the run needs no other attempt.
                         Err(error @ AnswerError::Unread { .. }) => Ok(Err((408, error.to_string()))),
                         Err(error @ AnswerError::Invalid { .. }) => Ok(Err((422, error.to_string()))),
+                        // Also that this program cannot continue the run: what has come behind the answer, such as a cancel, is
+                        // processed nevertheless.
                         Err(error) => Ok(Err((409, error.to_string()))),
                         Ok(()) => Ok(Ok(())),
                     }

@@ -486,6 +486,52 @@ async fn a_run_that_waits_goes_on_under_a_new_program() {
     assert!(events.iter().any(|event| matches!(event.kind, EventKind::GraphChanged { .. })), "{events:#?}");
 }
 
+/// Without the node that waits.
+mod without {
+    use graphweft::prelude::*;
+
+    #[node]
+    async fn sign(text: String) -> String {
+        format!("{text}, signed")
+    }
+    workflow! {
+        /// Does not ask any more.
+        pub changing(String) -> String { START => sign; }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_run_that_no_program_can_continue_is_refused_and_a_cancel_behind_it_ends_the_run() {
+    let old = || Worker::builder().register::<before::changing>().resident(Duration::ZERO);
+    let (cluster, here, client) = with(old()).await;
+    let poem = client.start::<before::changing>("a poem".into(), "poem").await.unwrap();
+    let prose = client.start::<before::changing>("prose".into(), "prose").await.unwrap();
+    for run in [&poem, &prose] {
+        questions(run).await;
+        until_invocation_is(&cluster, run, "suspended").await;
+    }
+
+    let port = here.stop().await;
+    let here = Here::serve_at(Worker::builder().register::<without::changing>(), port).await;
+    here.register(&cluster.admin()).await;
+    for run in [&poem, &prose] {
+        match run.answer("approve", true).await.unwrap_err() {
+            ClientError::Refused { status: 409, message } => assert!(message.contains("it was removed"), "{message}"),
+            error => panic!("{error}"),
+        }
+        assert!(run.events_from(0).await.unwrap().iter().all(|event| event.kind.name() != "answered"));
+    }
+    poem.cancel().await.unwrap();
+    assert_eq!(poem.outcome().await.unwrap(), Outcome::Cancelled);
+
+    // The question is open, for a program that can continue the run.
+    let port = here.stop().await;
+    let here = Here::serve_at(old(), port).await;
+    here.register(&cluster.admin()).await;
+    prose.answer("approve", true).await.unwrap();
+    assert_eq!(prose.outcome().await.unwrap(), Outcome::Completed("prose".into()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_input_that_the_workflow_does_not_take_is_reported() {
     let (_cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
