@@ -75,7 +75,8 @@ impl ListRuns {
         if let Some(Json::String(status)) = self.status.map(|status| json!(status)) {
             sql.push_str(&format!(" and position('\"status\":\"{status}\"' in value_utf8) > 0"));
         }
-        sql.push_str(&format!(" order by service_key limit {}", self.limit));
+        // The server reads a limit as an `i64`, and refuses one that is larger.
+        sql.push_str(&format!(" order by service_key limit {}", i64::try_from(self.limit).unwrap_or(i64::MAX)));
         sql
     }
 }

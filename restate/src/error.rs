@@ -18,6 +18,9 @@ pub enum WorkerError {
     /// Its engine was not made.
     #[error(transparent)]
     Engine(#[from] graphweft::BuildError),
+    /// [`WorkerBuilder::streams`](crate::WorkerBuilder::streams) was called with 0.
+    #[error("`streams(0)` would let no run reach the worker; leave it out for 64")]
+    ZeroStreams,
     /// A key of `WorkerBuilder::identity_key` cannot be read.
     #[error(
         "the identity key `{key}` cannot be read: {message}; it is what the server logs when it starts, `publickeyv1_..`"

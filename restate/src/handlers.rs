@@ -108,6 +108,10 @@ const LOOKS_FOR_DRIVER: (u32, Duration) = (10, Duration::from_millis(200));
 async fn send(invocation: &mut Invocation, message: Message) -> Result<Reply, Stop> {
     let is_cancel = message == Message::Cancel;
     let letter = json!(Letter { message, reply_to: invocation.id.clone() });
+    // With what is around it, the message may be nested deeper than the driver of the run reads.
+    if let Err(error) = serde_json::from_str::<Letter>(&letter.to_string()) {
+        return Ok(Err((422, format!("this cannot be sent to a run: {error}"))));
+    }
     let verdict = invocation.signal(REPLY)?;
     let mut sent_to = None;
     for _ in 0..LOOKS {

@@ -383,7 +383,8 @@ impl WorkerBuilder {
     }
 
     /// How many runs one connection carries. For more, a server makes another connection, which a balancer may give to another
-    /// worker. The default is 64; in a worker that [drives no runs](Self::only_pools), as many as it executes at once.
+    /// worker. The default is 64; in a worker that [drives no runs](Self::only_pools), as many as it executes at once. With 0,
+    /// [`build`](Self::build) returns [`WorkerError::ZeroStreams`].
     pub fn streams(mut self, runs: u32) -> Self {
         self.streams = Some(runs);
         self
@@ -407,6 +408,9 @@ impl WorkerBuilder {
         #[cfg(not(feature = "request-identity"))]
         let identity = Identity::default();
         let WorkerBuilder { mut engine, mut workflows, pools, most, drives_runs, mut settings, streams, .. } = self;
+        if streams == Some(0) {
+            return Err(WorkerError::ZeroStreams);
+        }
         settings.calls_pools = !engine.has_executor();
         if settings.calls_pools {
             engine = engine.executor(Elsewhere);

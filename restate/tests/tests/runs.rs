@@ -1020,6 +1020,37 @@ async fn a_run_reads_what_it_has_written_from_its_journal_and_nothing_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn any_limit_of_a_list_is_one() {
+    let (cluster, _here, client) = with(Worker::builder().register::<half>()).await;
+    client.start::<half>(1.0, "one").await.unwrap().outcome().await.unwrap();
+    for (limit, found) in [(usize::MAX, 1), (1, 1), (0, 0)] {
+        assert_eq!(cluster.admin().list(ListRuns::of("half").limit(limit)).await.unwrap().len(), found, "{limit}");
+    }
+}
+
+#[test]
+fn a_worker_whose_connections_would_carry_no_run_is_refused() {
+    let error = Worker::builder().register::<half>().streams(0).build().unwrap_err().to_string();
+    assert!(error.starts_with("`streams(0)`"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_nested_too_deep_is_refused() {
+    let (cluster, _here, client) = with(Worker::builder().register::<gathers>()).await;
+    let run = client.start::<gathers>(1, "sum").await.unwrap();
+    until("it waits", || async { run.status().await.unwrap().is_some_and(|status| status.status.is_suspended()) })
+        .await;
+    for depth in [100, 123, 124, 125, 126, 127, 500] {
+        let payload = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let body = format!("{{\"name\":\"more\",\"payload\":{payload}}}");
+        let refused =
+            tokio::time::timeout(Duration::from_secs(20), cluster.post("/graphweft.gathers/sum/signal", &body));
+        let refused = refused.await.unwrap_or_else(|_| panic!("{depth}: no reply"));
+        assert!(refused.starts_with("HTTP/1.1 422") || refused.starts_with("HTTP/1.1 400"), "{depth}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_fork_has_another_end_and_the_run_that_it_comes_from_stays_as_it_is() {
     let worker = Worker::builder().register::<publish>().register::<large>().resident(Duration::ZERO);
     let (cluster, _here, client) = with(worker).await;
