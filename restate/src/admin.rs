@@ -95,7 +95,8 @@ impl Admin {
 
     /// Tells Restate of workers at this address, that of a balancer if there are several, and which workflows they have. Call it for a new address, and
     /// when a new program is behind an old one: with the same address, runs that wait go on under the new program,
-    /// by what graphweft knows of [changed graphs](graphweft::Engine::check).
+    /// by what graphweft knows of [changed graphs](graphweft::Engine::check). With another address, runs that have begun wait for workers at
+    /// the old one: the README says under "When workers move" how to have them continue.
     ///
     /// # Errors
     /// If no server answers, or the server does not reach a worker at the address for some twenty seconds.

@@ -533,6 +533,53 @@ async fn an_answer_to_a_run_that_no_program_can_continue_is_refused_and_a_cancel
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_worker_has_moved_waits_for_it_or_is_given_to_the_new_address_as_the_readme_says() {
+    let worker = || Worker::builder().register::<publish>().resident(Duration::ZERO);
+    let (cluster, old, client) = with(worker()).await;
+    let ids = ["suspended", "answered", "back"];
+    let mut runs = Vec::new();
+    for id in ids {
+        let run = client.start::<publish>(id.into(), id).await.unwrap();
+        questions(&run).await;
+        until_invocation_is(&cluster, &run, "suspended").await;
+        runs.push(run);
+    }
+    let port = old.stop().await;
+    let new = Here::serve(worker()).await;
+    new.register(&cluster.admin()).await;
+    let of = |id: &str| format!("target_service_key = '{id}' and target_handler_name = 'run'");
+
+    // One that waits is resumed at the new address, to wait there.
+    cluster.end_invocations(&of("suspended"), "resume?deployment=latest").await;
+    runs[0].answer("approve", true).await.unwrap();
+    assert_eq!(runs[0].outcome().await.unwrap(), Outcome::Completed("suspended".into()));
+
+    // One that is tried again and again has to be paused before.
+    let answers = tokio::spawn({
+        let run = client.run::<publish>("answered");
+        async move { run.answer("approve", true).await }
+    });
+    until_invocation_is(&cluster, &runs[1], "backing-off").await;
+    let found = cluster
+        .query(
+            "select i.id, d.endpoint from sys_invocation i join sys_deployment d on i.pinned_deployment_id = d.id \
+             where i.status <> 'completed' and i.target_service_key = 'answered'",
+        )
+        .await;
+    assert!(found.contains(&format!("127.0.0.1:{port}")), "{found}");
+    cluster.end_invocations(&of("answered"), "pause").await;
+    until_invocation_is(&cluster, &runs[1], "paused").await;
+    cluster.end_invocations(&of("answered"), "resume?deployment=latest").await;
+    answers.await.unwrap().unwrap();
+    assert_eq!(runs[1].outcome().await.unwrap(), Outcome::Completed("answered".into()));
+
+    // One that is left alone continues when a worker is at the old address again.
+    let _old = Here::serve_at(worker(), port).await;
+    runs[2].answer("approve", true).await.unwrap();
+    assert_eq!(runs[2].outcome().await.unwrap(), Outcome::Completed("back".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_input_that_the_workflow_does_not_take_is_reported() {
     let (_cluster, _here, client) = with(Worker::builder().register::<naps>()).await;
     // A program of another version.
