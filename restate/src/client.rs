@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use graphweft::{Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, StartError, Workflow};
+use graphweft::{
+    AwaitedSignal, Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, StartError, Workflow,
+};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -167,6 +169,8 @@ pub struct RunProgress {
     outcome: Json,
     #[serde(default)]
     is_same_input: Option<bool>,
+    #[serde(default)]
+    signals: Vec<AwaitedSignal>,
 }
 
 impl RunProgress {
@@ -232,7 +236,10 @@ impl<W: Workflow> RunHandle<W> {
 
     /// `input`: what the run is to be compared with.
     async fn look(&self, input: Option<&Json>) -> Result<Look, ClientError> {
-        let of = StatusOf { input: input.cloned() };
+        self.look_at(StatusOf { input: input.cloned(), ..StatusOf::default() }).await
+    }
+
+    async fn look_at(&self, of: StatusOf) -> Result<Look, ClientError> {
         let status = self.call("status", Some(json!(of))).await?;
         if let Some(refused) = status.get("refused") {
             let message = refused["message"].as_str().unwrap_or_default().to_owned();
@@ -282,7 +289,7 @@ impl<W: Workflow> RunHandle<W> {
         })
     }
 
-    /// Waits until the run has ended, or waits for an answer. Looks at it every half second at least. Cancel safe.
+    /// Waits until the run has ended, or waits for answers or for signals only. Looks at it every half second at least. Cancel safe.
     ///
     /// # Errors
     /// [`ClientError::Refused`] if the workflow has not taken the input, [`ClientError::NotFound`] if the run is forgotten
@@ -290,6 +297,8 @@ impl<W: Workflow> RunHandle<W> {
     /// the type of this program. A run that was never started is waited for.
     pub async fn outcome(&self) -> Result<Outcome<W::Output>, ClientError> {
         let (mut seen, mut pause) = (None, PAUSE);
+        // With how many records the signals were asked for that it waits for.
+        let mut asked_with = None;
         loop {
             let look = self.look(None).await?;
             let now = look.created();
@@ -301,6 +310,18 @@ impl<W: Workflow> RunHandle<W> {
                 Look::There(progress) if progress.status.is_over() => return outcome(progress.outcome),
                 Look::There(progress) if !progress.questions.is_empty() && progress.status == RunStatus::Waiting => {
                     return Ok(Outcome::Waiting(progress.questions));
+                }
+                Look::There(progress)
+                    if progress.status == RunStatus::Waiting && asked_with != Some(progress.records) =>
+                {
+                    asked_with = Some(progress.records);
+                    let of = StatusOf { signals: true, ..StatusOf::default() };
+                    if let Look::There(now) = self.look_at(of).await?
+                        && now.created == progress.created
+                        && !now.signals.is_empty()
+                    {
+                        return Ok(Outcome::AwaitingSignals(now.signals));
+                    }
                 }
                 Look::Refused(refusal) => return Err(refusal),
                 _ => {}

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use graphweft::store::{OpenQuestion, RunHeader};
-use graphweft::{Engine, Json};
+use graphweft::store::{OpenQuestion, RunHeader, RunStatus, StoreError};
+use graphweft::{AwaitedSignal, Engine, Json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -38,6 +38,9 @@ pub(crate) struct StatusOf {
     /// Whether the run was started with this input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<Json>,
+    /// Whether the signals that it waits for are asked for, if it waits and no question is open. The whole run is read for that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) signals: bool,
 }
 
 /// How far a run is.
@@ -214,7 +217,7 @@ fn input_of<T: DeserializeOwned + Default>(invocation: &Invocation) -> Result<T,
     serde_json::from_slice(&invocation.input).map_err(|error| (400, format!("the request cannot be read: {error}")))
 }
 
-pub(crate) async fn status(invocation: &mut Invocation) -> Result<Reply, Stop> {
+pub(crate) async fn status(program: &Engine, invocation: &mut Invocation) -> Result<Reply, Stop> {
     let of: StatusOf = match input_of(invocation) {
         Ok(of) => of,
         Err(refused) => return Ok(Err(refused)),
@@ -224,6 +227,7 @@ pub(crate) async fn status(invocation: &mut Invocation) -> Result<Reply, Stop> {
         return Ok(Ok(refused
             .map_or(Json::Null, |(status, message)| json!({ "refused": { "status": status, "message": message } }))));
     };
+    let waits_for_signals = summary.header.status == RunStatus::Waiting && summary.questions.is_empty();
     let mut status = json!({
         "status": summary.header.status,
         "created": object::to_millis(summary.header.created),
@@ -236,7 +240,26 @@ pub(crate) async fn status(invocation: &mut Invocation) -> Result<Reply, Stop> {
         let is_same = had.is_some_and(|had| is_same_json(&had, input.to_string().as_bytes()));
         status["is_same_input"] = is_same.into();
     }
+    if of.signals && waits_for_signals {
+        status["signals"] = json!(awaited_signals(program, invocation).await?);
+    }
     Ok(Ok(status))
+}
+
+/// The run, read as a whole, for what is to be known of all its records.
+async fn whole(program: &Engine, invocation: &mut Invocation) -> Result<Engine, Stop> {
+    let state = invocation.state().await?;
+    let object = Object::read(&invocation.key, state).map_err(|error| Stop::Broken(error.to_string()))?;
+    Ok(program.with_store(object.run))
+}
+
+async fn awaited_signals(program: &Engine, invocation: &mut Invocation) -> Result<Vec<AwaitedSignal>, Stop> {
+    let engine = whole(program, invocation).await?;
+    let broken = |error: StoreError| Stop::Broken(error.to_string());
+    match engine.get_run(&invocation.key).await.map_err(broken)? {
+        Some(run) => run.awaited_signals().await.map_err(broken),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Events of the run from a number on, with those that follow from others.
@@ -245,9 +268,7 @@ pub(crate) async fn events(program: &Engine, invocation: &mut Invocation) -> Res
         Ok(from) => from,
         Err(refused) => return Ok(Err(refused)),
     };
-    let state = invocation.state().await?;
-    let object = Object::read(&invocation.key, state).map_err(|error| Stop::Broken(error.to_string()))?;
-    let history = program.with_store(object.run).history(&invocation.key).await;
+    let history = whole(program, invocation).await?.history(&invocation.key).await;
     let events = history.map_err(|error| Stop::Broken(error.to_string()))?;
     let Some(events) = events else { return Ok(no_run(&invocation.key)) };
     let events: Vec<_> = events.into_iter().filter(|event| event.seq >= from).collect();

@@ -403,7 +403,7 @@ impl Store for RestateStore {
                     return Ok(Created::Existing(header));
                 }
                 // One that is this fork, and has not ended, continues if its invocation was killed.
-                let asks = json!(StatusOf { input: Some(of) });
+                let asks = json!(StatusOf { input: Some(of), ..StatusOf::default() });
                 let status = self.0.call(&address, "status", &asks).await.map_err(|error| failed(&error))?;
                 if status["is_same_input"] != true {
                     return Ok(Created::Existing(header));

@@ -225,7 +225,7 @@ impl Worker {
         }
         match handler {
             "answer" | "signal" | "cancel" => handlers::message(invocation, handler).await,
-            "status" => handlers::status(invocation).await,
+            "status" => handlers::status(&self.program, invocation).await,
             "events" => handlers::events(&self.program, invocation).await,
             EXPORT => handlers::export(invocation).await,
             "forget" => handlers::forget(invocation).await,

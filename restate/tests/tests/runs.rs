@@ -248,6 +248,11 @@ async fn signals_reach_a_suspended_run_in_their_order_and_one_with_an_id_once() 
     let (cluster, _here, client) = with(Worker::builder().register::<collects>().resident(Duration::ZERO)).await;
     let run = client.start::<collects>(1, "order").await.unwrap();
     until_invocation_is(&cluster, &run, "suspended").await;
+    let Outcome::AwaitingSignals(signals) = run.outcome().await.unwrap() else { panic!("it waits for a payment") };
+    assert_eq!(
+        signals.iter().map(|signal| (&*signal.name, &*signal.path)).collect::<Vec<_>>(),
+        [("paid", "collects/collect")]
+    );
     for (id, cents) in [("first", 10), ("first", 10), ("second", 200)] {
         run.signal(PAID, id, cents).await.unwrap();
     }
@@ -391,10 +396,20 @@ async fn a_node_is_one_append() {
     assert_eq!((events.len(), appends), (10, 6));
 }
 
+#[node]
+async fn sleep_for_an_hour(n: u32, ctx: &Context) -> u32 {
+    ctx.sleep(Duration::from_secs(60 * 60)).await;
+    n
+}
+workflow! {
+    /// Sleeps for longer than a test.
+    pub sleeps(u32) -> u32 { START => sleep_for_an_hour; }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_a_run_that_is_forgotten_gets_an_error() {
-    let (cluster, _here, client) = with(Worker::builder().register::<collects>().resident(Duration::ZERO)).await;
-    let run = client.start::<collects>(1, "order").await.unwrap();
+    let (cluster, _here, client) = with(Worker::builder().register::<sleeps>().resident(Duration::ZERO)).await;
+    let run = client.start::<sleeps>(1, "order").await.unwrap();
     until_invocation_is(&cluster, &run, "suspended").await;
     let waits = tokio::spawn({
         let run = run.clone();
