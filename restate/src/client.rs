@@ -5,9 +5,7 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use graphweft::{
-    AwaitedSignal, Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, StartError, Workflow,
-};
+use graphweft::{AwaitedSignal, Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, StartError, Workflow};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -85,7 +83,7 @@ impl Client {
             }
             // What has ended before its first record does not count.
             Look::Refused(_) => run.forget().await?,
-            Look::Nothing => {}
+            Look::Nothing(_) => {}
         }
         let body = Some(Bytes::from(input.to_string()));
         let path = run.path("run/send");
@@ -98,11 +96,11 @@ impl Client {
                 Look::There(progress) => return run.compare(&progress, WITH_ANOTHER_INPUT).map(|()| run),
                 // It is this one, or one that had the same fate.
                 Look::Refused(_) => return Ok(run),
-                Look::Nothing if sent["status"] != "PreviouslyAccepted" => return Ok(run),
-                Look::Nothing => {}
-            }
-            if began.elapsed() > BEGINS {
-                return Err(run.not_begun("it was started before"));
+                Look::Nothing(_) if sent["status"] != "PreviouslyAccepted" => return Ok(run),
+                Look::Nothing(why) if began.elapsed() > BEGINS => {
+                    return Err(run.not_begun("it was started before", why));
+                }
+                Look::Nothing(_) => {}
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
@@ -184,7 +182,8 @@ enum Look {
     There(RunProgress),
     /// It has ended before its first record.
     Refused(ClientError),
-    Nothing,
+    /// It has not begun. Perhaps why: a worker was to begin with it, and cannot.
+    Nothing(Option<String>),
 }
 
 impl Look {
@@ -246,9 +245,12 @@ impl<W: Workflow> RunHandle<W> {
             let status = refused["status"].as_u64().and_then(|status| u16::try_from(status).ok()).unwrap_or(400);
             return Ok(Look::Refused(ClientError::Refused { status, message }));
         }
+        if let Some(why) = status.get("obstacle") {
+            return Ok(Look::Nothing(why.as_str().map(str::to_owned)));
+        }
         let progress: Option<RunProgress> =
             serde_json::from_value(status).map_err(|error| ClientError::of_json("the status of a run", &error))?;
-        Ok(progress.map_or(Look::Nothing, Look::There))
+        Ok(progress.map_or(Look::Nothing(None), Look::There))
     }
 
     fn compare(&self, progress: &RunProgress, what: &str) -> Result<(), ClientError> {
@@ -264,9 +266,14 @@ impl<W: Workflow> RunHandle<W> {
         StartError::check_id(&self.id).map_err(refused)
     }
 
-    fn not_begun(&self, what: &str) -> ClientError {
+    /// `why`: what keeps a worker from it that was to begin with it.
+    fn not_begun(&self, what: &str, why: Option<String>) -> ClientError {
+        let then = match why {
+            Some(why) => format!(". It is tried again until a program comes that can, or it is cancelled: {why}"),
+            None => "; it begins when one is free".to_owned(),
+        };
         let message = format!(
-            "run `{}`: {what}, and no worker has begun with it for {} s; it begins when one is free",
+            "run `{}`: {what}, and no worker has begun with it for {} s{then}",
             self.id,
             BEGINS.as_secs()
         );
@@ -412,7 +419,7 @@ impl<W: Workflow> RunHandle<W> {
                 refusal => refusal?,
             }
             if began.elapsed() > BEGINS {
-                return Err(self.not_begun("it is to be retried"));
+                return Err(self.not_begun("it is to be retried", None));
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
@@ -471,7 +478,7 @@ impl<W: Workflow> RunHandle<W> {
                 }
             }
             Look::Refused(_) => run.forget().await?,
-            Look::Nothing => {}
+            Look::Nothing(_) => {}
         }
         let body = Some(Bytes::from(of.to_string()));
         let path = run.path("fork/send");
@@ -482,8 +489,10 @@ impl<W: Workflow> RunHandle<W> {
             match run.look(Some(&of)).await? {
                 Look::There(progress) => return run.compare(&progress, IS_TAKEN).map(|()| run),
                 Look::Refused(refusal) => return Err(refusal),
-                Look::Nothing if began.elapsed() > BEGINS => return Err(run.not_begun("it is to be a fork")),
-                Look::Nothing => {}
+                Look::Nothing(why) if began.elapsed() > BEGINS => {
+                    return Err(run.not_begun("it is to be a fork", why));
+                }
+                Look::Nothing(_) => {}
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);

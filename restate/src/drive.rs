@@ -28,7 +28,7 @@ use crate::handlers::{ForkOf, IS_TAKEN, OfEnd, WITH_ANOTHER_INPUT};
 use crate::invocation::{Handle, Invocation, MAX_BODY, Reply, Stop, too_large};
 use crate::manifest::{EXPORT, service};
 use crate::message::{Letter, Message, REPLY, Refusal, Source, Verdict, mailbox};
-use crate::object::{Changes, DRIVER, Driver, HEADER, Object, REFUSED, to_millis};
+use crate::object::{Changes, DRIVER, Driver, HEADER, OBSTACLE, Object, REFUSED, to_millis};
 use crate::run_store::{Forked, Op, RunStore, owner_of};
 use crate::work::{Done, fork, is_same_json, resume, retry, start};
 
@@ -163,7 +163,11 @@ pub(crate) async fn drive(
         Purpose::Run | Purpose::Fork if is_over => {
             return ended(HashSet::new(), &mut object, workflow, settings, invocation).await;
         }
-        Purpose::Run | Purpose::Fork if records.is_none() && known.is_none() => invocation.clear(REFUSED)?,
+        Purpose::Run | Purpose::Fork if records.is_none() && known.is_none() => {
+            invocation.clear(REFUSED)?;
+            invocation.clear(OBSTACLE)?;
+            object.obstacle = None;
+        }
         Purpose::Retry if records.is_none() => return Ok(Err((404, format!("there is no run `{id}`")))),
         // It has ended again.
         Purpose::Retry if is_over && known.as_ref().is_some_and(|driver| records > Some(driver.began_at)) => {
@@ -337,8 +341,9 @@ impl Drive<'_> {
                 self.work = Some(processed.map(done).boxed());
             }
             let is_idle = self.work.is_none() && self.is_quiet() && self.ops.is_empty() && self.calls.is_quiet();
-            if let Some(obstacle) = self.obstacle.as_ref().filter(|_| is_idle && self.driven.is_none()) {
-                return Err(Stop::Broken(obstacle.clone()));
+            if let Some(obstacle) = self.obstacle.clone().filter(|_| is_idle && self.driven.is_none()) {
+                self.say_obstacle(&obstacle)?;
+                return Err(Stop::Broken(obstacle));
             }
             // A call that is to be cancelled has no name yet.
             let waits = self.status().is_some_and(RunStatus::is_suspended) && is_idle && !self.calls.is_unnamed();
@@ -454,6 +459,15 @@ impl Drive<'_> {
     fn say_who_drives(&mut self) -> Result<(), Stop> {
         let driver = serde_json::to_vec(&self.driver).map_err(|error| Stop::Broken(error.to_string()))?;
         self.invocation.set(DRIVER.to_owned(), driver)?;
+        self.invocation.flush()
+    }
+
+    /// Who waits for the run to begin reads why it does not. Each attempt that has the same reason says nothing new.
+    fn say_obstacle(&mut self, obstacle: &str) -> Result<(), Stop> {
+        if self.object.header.is_some() || self.object.obstacle.as_deref() == Some(obstacle) {
+            return Ok(());
+        }
+        self.invocation.set(OBSTACLE.to_owned(), json!(obstacle).to_string().into_bytes())?;
         self.invocation.flush()
     }
 

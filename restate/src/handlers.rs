@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::drive::outcome_of;
 use crate::invocation::{Invocation, Reply, Stop};
 use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
-use crate::object::{self, Batch, DRIVER, Driver, INPUT, Object, REFUSED, Summary};
+use crate::object::{self, Batch, DRIVER, Driver, INPUT, OBSTACLE, Object, REFUSED, Summary};
 use crate::work::is_same_json;
 
 /// What is said of a run that has the id of another one.
@@ -223,9 +223,11 @@ pub(crate) async fn status(program: &Engine, invocation: &mut Invocation) -> Res
         Err(refused) => return Ok(Err(refused)),
     };
     let Some(Latest { summary, records, outcome }) = latest(invocation).await? else {
-        let refused = read::<Refusal>(invocation, REFUSED).await?;
-        return Ok(Ok(refused
-            .map_or(Json::Null, |(status, message)| json!({ "refused": { "status": status, "message": message } }))));
+        if let Some((status, message)) = read::<Refusal>(invocation, REFUSED).await? {
+            return Ok(Ok(json!({ "refused": { "status": status, "message": message } })));
+        }
+        let obstacle = read::<String>(invocation, OBSTACLE).await?;
+        return Ok(Ok(obstacle.map_or(Json::Null, |why| json!({ "obstacle": why }))));
     };
     let waits_for_signals = summary.header.status == RunStatus::Waiting && summary.questions.is_empty();
     let mut status = json!({

@@ -9,6 +9,7 @@
 //! | `input` | the input as it was sent, which a second start is compared with |
 //! | `driver` | [`Driver`]: the invocation that drives the run |
 //! | `refused` | [`Refusal`]: why the run has ended before its first record |
+//! | `obstacle` | why the last worker that was to begin with it cannot, as long as it has no record |
 //! | `header` | the header of the last batch that has one, for [`Admin::list`](crate::Admin::list); the next attempt writes it if a crash came between |
 //!
 //! A value is written as a whole or not at all, and several values are not: so the run is what its batches say, and
@@ -33,6 +34,7 @@ pub(crate) const HEADER: &str = "header";
 pub(crate) const INPUT: &str = "input";
 pub(crate) const DRIVER: &str = "driver";
 pub(crate) const REFUSED: &str = "refused";
+pub(crate) const OBSTACLE: &str = "obstacle";
 pub(crate) const RECORDS: &str = "r/";
 const PARTS: &str = "p/";
 pub(crate) const GRAPHS: &str = "g/";
@@ -114,6 +116,7 @@ pub(crate) struct Object {
     pub(crate) header: Option<RunHeader>,
     pub(crate) input: Option<Bytes>,
     pub(crate) driver: Option<Driver>,
+    pub(crate) obstacle: Option<String>,
     /// The value with the header, which is written behind its batch.
     index: Option<Bytes>,
     /// The messages that are recorded; an answer with its question, and the number of the first record behind its batch.
@@ -169,6 +172,7 @@ impl Object {
             header: None,
             input: None,
             driver: None,
+            obstacle: None,
             index: None,
             letters: HashMap::new(),
             questions: BTreeMap::new(),
@@ -183,6 +187,9 @@ impl Object {
             match key.as_str() {
                 HEADER => object.index = Some(value),
                 INPUT => object.input = Some(value),
+                OBSTACLE => {
+                    object.obstacle = Some(serde_json::from_slice(&value).map_err(|error| unreadable(&key, &error))?);
+                }
                 DRIVER => {
                     object.driver = Some(serde_json::from_slice(&value).map_err(|error| unreadable(&key, &error))?);
                 }

@@ -410,6 +410,7 @@ impl Store for RestateStore {
                 }
             }
             self.0.ingress.post(request).await.map_err(|error| failed(&error))?;
+            let mut obstacle = None;
             for _ in 0..20 {
                 self.0.look_for(&address).await?;
                 if let Some(header) = self.0.runs.header(&run.id).await? {
@@ -419,9 +420,11 @@ impl Store for RestateStore {
                 if let Some(why) = status["refused"]["message"].as_str() {
                     return Err(StoreError::Other { message: why.to_owned() });
                 }
+                obstacle = status["obstacle"].as_str().map(str::to_owned);
                 tokio::time::sleep(LOOK / 2).await;
             }
-            let message = format!("no worker has begun with fork `{}` for 10 s; it begins when one is free", run.id);
+            let then = obstacle.unwrap_or_else(|| "it begins when one is free".to_owned());
+            let message = format!("no worker has begun with fork `{}` for 10 s: {then}", run.id);
             Err(StoreError::Other { message })
         }
         .boxed()

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use graphweft::{Engine, EngineBuilder, Workflow};
+use graphweft::{BuildError, Engine, EngineBuilder, Workflow};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -401,7 +401,7 @@ impl WorkerBuilder {
     /// Makes the worker.
     ///
     /// # Errors
-    /// [`WorkerError`].
+    /// [`WorkerError`]: also if a node of a workflow that it drives needs a resource that there is not, but for the nodes of pools.
     pub fn build(self) -> Result<Worker, WorkerError> {
         #[cfg(feature = "request-identity")]
         let identity = Identity::of(&self.keys).map_err(|(key, message)| WorkerError::IdentityKey { key, message })?;
@@ -416,6 +416,9 @@ impl WorkerBuilder {
             engine = engine.executor(Elsewhere);
         }
         let program = engine.build()?;
+        if drives_runs {
+            program.check_resources().map_err(BuildError::from)?;
+        }
         pools.iter().try_for_each(|pool| program.check_pool(pool))?;
         let pools = Pools::new(pools, most);
         let streams = streams.unwrap_or_else(|| if drives_runs { 64 } else { pools.most() });

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
-use graphweft::{Executor, NodeResult, NodeTask, ProgressSender, Workflow};
-use graphweft_restate::{ClientError, ListRuns, RunHandle, Worker};
+use graphweft::{BuildError, Executor, NodeResult, NodeTask, ProgressSender, Workflow};
+use graphweft_restate::{ClientError, ListRuns, RunHandle, Worker, WorkerError};
 use graphweft_restate_tests::cluster::{Cluster, until};
 use graphweft_restate_tests::here::{Here, ONE, until_invocation_is, with};
 use graphweft_restate_tests::judge::Judge;
@@ -313,7 +313,7 @@ async fn a_retry_that_one_program_has_refused_is_made_by_the_next() {
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Failed(_)));
 
     let port = here.stop().await;
-    let here = Here::serve_at(Worker::builder().register::<book>(), port).await;
+    let here = Here::serve_at(Worker::builder().register::<gone::book>(), port).await;
     for _ in 0..2 {
         assert_eq!(status_of(run.retry().await), 409);
     }
@@ -481,6 +481,36 @@ mod after {
     workflow! {
         /// As it is now: with another node behind the one that waits.
         pub changing(String) -> String { START => review => sign; }
+    }
+}
+
+mod gone {
+    use graphweft::prelude::*;
+
+    #[node]
+    async fn sign(text: String) -> String {
+        format!("{text}, signed")
+    }
+    workflow! {
+        /// Without the node that waits.
+        pub changing(String) -> String { START => sign; }
+    }
+    workflow! {
+        /// Without the node that has failed.
+        pub book(u32) -> String { START => is_free; }
+    }
+    workflow! {
+        /// Without the node that is under way.
+        pub holding(u32) -> u32 { START => two; }
+    }
+
+    #[node]
+    async fn is_free(seat: u32) -> String {
+        format!("seat {seat} is free")
+    }
+    #[node]
+    async fn two(_n: u32) -> u32 {
+        2
     }
 }
 
@@ -794,18 +824,34 @@ workflow! {
     pub needing(u32) -> u32 { START => needs; }
 }
 
+#[test]
+fn a_worker_without_a_resource_of_a_node_that_it_would_execute_is_not_made() {
+    let refused = Worker::builder().register::<needing>().build();
+    assert!(matches!(refused, Err(WorkerError::Engine(BuildError::MissingResources(_)))), "{refused:?}");
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("Gate") && said.contains("`needing/needs`"), "{said}");
+    Worker::builder().register::<needing>().resource(Gate).build().expect("it is there");
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_cannot_begin_is_cancelled_and_may_be_started_again() {
-    let (_cluster, here, client) = with(Worker::builder().register::<needing>()).await;
-    let run = client.start::<needing>(3, "needs").await.unwrap();
-    run.cancel().await.unwrap();
-    assert_eq!(status_of(run.outcome().await), 409);
-    assert_eq!(run.status().await.unwrap(), None);
+async fn a_fork_that_cannot_begin_says_why_is_cancelled_and_may_be_made_again() {
+    let (cluster, here, client) = with(Worker::builder().register::<before::changing>()).await;
+    let run = client.start::<before::changing>("a poem".into(), "poem").await.unwrap();
+    questions(&run).await;
+    let port = here.stop().await;
+    let here = Here::serve_at(Worker::builder().register::<gone::changing>(), port).await;
+    here.register(&cluster.admin()).await;
+    let said = unreachable(run.fork(None, "poem-2").await);
+    assert!(said.contains("`poem-2`") && said.contains("review"), "{said}");
+    let fork = client.run::<before::changing>("poem-2");
+    assert_eq!(fork.status().await.unwrap(), None);
+    fork.cancel().await.unwrap();
+    assert_eq!(status_of(fork.outcome().await), 409);
 
     let port = here.stop().await;
-    let _here = Here::serve_at(Worker::builder().register::<needing>().resource(Gate), port).await;
-    let run = client.start::<needing>(4, "needs").await.unwrap();
-    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(4));
+    let here = Here::serve_at(Worker::builder().register::<after::changing>(), port).await;
+    here.register(&cluster.admin()).await;
+    assert_eq!(questions(&run.fork(None, "poem-2").await.unwrap()).await[0].name, "approve");
 }
 
 #[node(pool = "gpu")]
@@ -908,7 +954,7 @@ async fn a_run_that_the_program_cannot_resume_does_not_grow_by_the_attempts_at_i
     until("its node has started", is_under_way).await;
 
     let port = here.stop().await;
-    let here = Here::serve_at(Worker::builder().register::<holding>(), port).await;
+    let here = Here::serve_at(Worker::builder().register::<gone::holding>(), port).await;
     let sql = "select last_start_at, last_failure from sys_invocation where target_handler_name = 'run'";
     let attempts = std::sync::Mutex::new(std::collections::BTreeSet::new());
     let before = records().await;
@@ -916,7 +962,7 @@ async fn a_run_that_the_program_cannot_resume_does_not_grow_by_the_attempts_at_i
         let answer = cluster.query(sql).await;
         let attempt = answer.split_once("last_start_at").map(|(_, rest)| rest.chars().take(32).collect::<String>());
         let mut attempts = attempts.lock().unwrap();
-        attempts.extend(attempt.filter(|_| answer.contains("Opens")));
+        attempts.extend(attempt.filter(|_| answer.contains("holds")));
         attempts.len() >= 4
     })
     .await;

@@ -64,8 +64,8 @@ pub enum BuildError {
         /// The type.
         type_name: &'static str,
     },
-    /// Nodes that [`EngineBuilder::register_node`](crate::EngineBuilder::register_node) names need resources that there
-    /// are not.
+    /// Nodes that [`EngineBuilder::register_node`](crate::EngineBuilder::register_node) names, or that a worker is to execute, need resources that
+    /// there are not.
     #[error(transparent)]
     MissingResources(#[from] MissingResources),
     /// [`EngineBuilder::mock`](crate::EngineBuilder::mock) names a node that is in no registered workflow.

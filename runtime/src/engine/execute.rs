@@ -22,6 +22,7 @@ use crate::fault::Fault;
 use crate::field::{Unreadable, at_field};
 use crate::fingerprint::FormerNames;
 use crate::pool::{Outlet, Reports};
+use crate::resource::MissingResources;
 use crate::shared::Shared;
 use crate::sorted::SortedSet;
 use crate::table::{Definition, Error, Finished};
@@ -123,6 +124,32 @@ impl Engine {
     pub fn execute(&self, task: NodeTask) -> Execution {
         let (progress, cancelled) = (Box::new(|_| ()), pending().boxed());
         Execution { engine: self.clone(), task, progress, cancelled }
+    }
+
+    /// Whether this engine has the resources of all nodes of the registered workflows that it executes itself, those of pools with an
+    /// executor left out. [`start`](Engine::start) asks that of one workflow; a worker asks when it begins, and not with its first run.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    ///
+    /// struct Prices;
+    ///
+    /// #[node]
+    /// async fn price(cents: u32, #[resource] _prices: &Prices) -> u32 { cents }
+    /// workflow! { pub pay(u32) -> u32 { START => price; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let without = Engine::builder().register::<pay>().build()?;
+    /// assert_eq!(without.check_resources().unwrap_err().0[0].nodes, ["pay/price"]);
+    /// Engine::builder().register::<pay>().resource(Prices).build()?.check_resources()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`MissingResources`] of the first workflow that lacks some.
+    pub fn check_resources(&self) -> Result<(), MissingResources> {
+        let at_hand = self.definitions_at_hand();
+        at_hand.iter().try_for_each(|definition| compile::check_resources(&self.0.env, definition))
     }
 
     /// Whether this engine can execute the nodes of a pool for others: it knows such nodes, and has the resources that they need. A worker
