@@ -5,13 +5,15 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use graphweft::{AwaitedSignal, Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, StartError, Workflow};
+use graphweft::{
+    AwaitedSignal, Event, Failure, Json, Outcome, Payload, Question, RunStatus, Signal, StartError, Workflow,
+};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::error::ClientError;
-use crate::handlers::{ForkOf, IS_TAKEN, OfEnd, StatusOf, WITH_ANOTHER_INPUT};
+use crate::handlers::{EventsOf, EventsPage, ForkOf, IS_TAKEN, OfEnd, StatusOf, WITH_ANOTHER_INPUT};
 use crate::http_client::{DoneBy, Request, Servers};
 use crate::manifest::service;
 
@@ -272,11 +274,8 @@ impl<W: Workflow> RunHandle<W> {
             Some(why) => format!(". It is tried again until a program comes that can, or it is cancelled: {why}"),
             None => "; it begins when one is free".to_owned(),
         };
-        let message = format!(
-            "run `{}`: {what}, and no worker has begun with it for {} s{then}",
-            self.id,
-            BEGINS.as_secs()
-        );
+        let message =
+            format!("run `{}`: {what}, and no worker has begun with it for {} s{then}", self.id, BEGINS.as_secs());
         ClientError::Unreachable { addresses: self.servers.addresses().to_vec(), message }
     }
 
@@ -504,8 +503,15 @@ impl<W: Workflow> RunHandle<W> {
     /// # Errors
     /// [`ClientError::NotFound`] if there is no such run, [`ClientError::Unreachable`] if no worker answers for 20 seconds.
     pub async fn events_from(&self, seq: u64) -> Result<Vec<Event>, ClientError> {
-        let events = self.call("events", Some(json!(seq))).await?;
-        serde_json::from_value(events).map_err(|error| ClientError::of_json("the events of a run", &error))
+        let (mut events, mut next) = (Vec::new(), Some(seq));
+        while let Some(from) = next {
+            let page = self.call("events", Some(json!(EventsOf::Page { from }))).await?;
+            let page: EventsPage<Event> =
+                serde_json::from_value(page).map_err(|error| ClientError::of_json("the events of a run", &error))?;
+            events.extend(page.events);
+            next = page.next;
+        }
+        Ok(events)
     }
 
     /// Removes a run that has ended from Restate. Its id is free again.

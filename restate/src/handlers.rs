@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use graphweft::store::{OpenQuestion, RunHeader, RunStatus, StoreError};
-use graphweft::{AwaitedSignal, Engine, Json};
+use graphweft::{AwaitedSignal, Engine, Event, Json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,6 +14,9 @@ use crate::invocation::{Invocation, Reply, Stop};
 use crate::message::{Letter, Message, REPLY, Refusal, Verdict, mailbox};
 use crate::object::{self, Batch, DRIVER, Driver, INPUT, OBSTACLE, Object, REFUSED, Summary};
 use crate::work::is_same_json;
+
+/// How many bytes of events one reply has, but for a single larger one.
+const PAGE: usize = 16 << 20;
 
 /// What is said of a run that has the id of another one.
 pub(crate) const WITH_ANOTHER_INPUT: &str = "was started with another input";
@@ -264,17 +267,73 @@ async fn awaited_signals(program: &Engine, invocation: &mut Invocation) -> Resul
     }
 }
 
+/// What the events of a run are asked for with.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, expecting = "the number of an event, or `{\"from\": 4}` for as many as fit into a reply")]
+pub(crate) enum EventsOf {
+    /// All from this number on.
+    All(u64),
+    /// As many as fit into a reply.
+    Page { from: u64 },
+}
+
+impl Default for EventsOf {
+    fn default() -> Self {
+        EventsOf::All(0)
+    }
+}
+
+/// Events that fit into a reply.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct EventsPage<E> {
+    pub(crate) events: Vec<E>,
+    /// The number of the first event that is not here.
+    pub(crate) next: Option<u64>,
+}
+
+impl EventsPage<Json> {
+    /// As many as have this many bytes, and at least all with one number.
+    fn of(events: impl Iterator<Item = Event>, most: usize) -> serde_json::Result<Self> {
+        let (mut page, mut bytes, mut last) = (EventsPage { events: Vec::new(), next: None }, 0, None);
+        for event in events {
+            let (seq, event) = (event.seq, serde_json::to_value(event)?);
+            bytes += event.to_string().len() + 1;
+            if bytes > most && last.is_some_and(|last| last != seq) {
+                page.next = Some(seq);
+                break;
+            }
+            last = Some(seq);
+            page.events.push(event);
+        }
+        Ok(page)
+    }
+}
+
 /// Events of the run from a number on, with those that follow from others.
 pub(crate) async fn events(program: &Engine, invocation: &mut Invocation) -> Result<Reply, Stop> {
-    let from: u64 = match input_of(invocation) {
-        Ok(from) => from,
+    let of: EventsOf = match input_of(invocation) {
+        Ok(of) => of,
         Err(refused) => return Ok(Err(refused)),
     };
+    let (EventsOf::All(from) | EventsOf::Page { from }) = of;
     let history = whole(program, invocation).await?.history(&invocation.key).await;
     let events = history.map_err(|error| Stop::Broken(error.to_string()))?;
     let Some(events) = events else { return Ok(no_run(&invocation.key)) };
-    let events: Vec<_> = events.into_iter().filter(|event| event.seq >= from).collect();
-    Ok(Ok(serde_json::to_value(events).map_err(|error| Stop::Broken(error.to_string()))?))
+    let page = EventsPage::of(events.into_iter().filter(|event| event.seq >= from), PAGE);
+    let page = page.map_err(|error| Stop::Broken(error.to_string()))?;
+    Ok(match of {
+        EventsOf::Page { .. } => Ok(json!(page)),
+        EventsOf::All(_) if page.next.is_none() => Ok(page.events.into()),
+        EventsOf::All(_) => {
+            let id = &invocation.key;
+            Err((
+                413,
+                format!(
+                    "run `{id}` has more events than fit into one reply: ask for `{{\"from\": {from}}}`, and then from `next`"
+                ),
+            ))
+        }
+    })
 }
 
 /// What a fork of the run copies.

@@ -36,7 +36,7 @@ pub(crate) const DRIVER: &str = "driver";
 pub(crate) const REFUSED: &str = "refused";
 pub(crate) const OBSTACLE: &str = "obstacle";
 pub(crate) const RECORDS: &str = "r/";
-const PARTS: &str = "p/";
+pub(crate) const PARTS: &str = "p/";
 pub(crate) const GRAPHS: &str = "g/";
 const CALLS: &str = "c/";
 
@@ -495,6 +495,11 @@ pub(crate) fn call_key(task: &str) -> String {
 pub(crate) fn key_of(at: u64) -> String {
     // As many digits as keep the keys in order.
     format!("{RECORDS}{at:010}")
+}
+
+/// Before the keys of all parts of batches from this one on, and behind those of earlier ones.
+pub(crate) fn parts_from(at: u64) -> String {
+    format!("{PARTS}{at:010}")
 }
 
 /// The number of a batch.

@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
-use self::reading::{State, Wanted};
+use self::reading::{SIZE, State, Wanted};
 use crate::admin::Admin;
 use crate::client::path_of;
 use crate::error::ClientError;
@@ -166,7 +166,7 @@ impl Inner {
         let mut objects = self.objects.lock().await;
         let sql = format!(
             "select service_name, service_key, max(case when key like '{}%' then key end) as last, \
-             max(case when key = '{}' then value_utf8 end) as header \
+             max(case when key = '{}' then value_utf8 end) as header, sum({SIZE}) as bytes \
              from state where service_name like 'graphweft.%' group by service_name, service_key \
              order by header, service_name, service_key",
             object::RECORDS,
@@ -183,19 +183,19 @@ impl Inner {
             let (address, seen) = ((service, id), (last, text("header")));
             found.insert(address.clone());
             if objects.known.get(&address).is_none_or(|known| known.seen != seen) {
-                changed.push((address, seen));
+                changed.push((address, seen, row["bytes"].as_u64().unwrap_or_default()));
             }
         }
         let (mut has_changed, mut unread) = (false, HashMap::new());
-        for (address, seen) in &changed {
+        for (address, seen, _) in &changed {
             if objects.known.get(address).is_some_and(|known| known.is_replaced(seen.1.as_deref())) {
                 self.remove(&mut objects, address).await?;
                 has_changed = true;
             }
         }
         let from = |address| objects.known.get(address).map_or(0, |known: &Known| known.records);
-        let wanted: Vec<_> = changed.iter().map(|(address, seen)| Wanted::new(address, seen, from(address))).collect();
-        let mut wanted = wanted.into_iter().peekable();
+        let wanted = changed.iter().map(|(address, seen, bytes)| Wanted::new(address, seen, from(address), *bytes));
+        let mut wanted = wanted.collect::<Vec<_>>().into_iter().peekable();
         while wanted.peek().is_some() {
             let some = Wanted::some_of(&mut wanted);
             let mut states = self.states(&some).await;

@@ -207,6 +207,37 @@ async fn a_run_that_cannot_be_read_is_reported_and_keeps_nothing_from_others() {
     assert!(refused.unwrap_err().to_string().contains("newer"), "it is named");
 }
 
+#[node]
+async fn long_texts(count: usize, ctx: &Context) -> Result<usize, String> {
+    let mut bytes = 0;
+    for n in 0..count {
+        // Parts of some end within a letter.
+        let text = move || async move { Ok::<_, String>(format!("{}{}", "x".repeat(n), "ä".repeat(9 << 19))) };
+        bytes += ctx.step("text", text).key(n).await.map_err(|error| error.to_string())?.len();
+    }
+    Ok(bytes)
+}
+workflow! {
+    /// Has more records than a message of the server takes.
+    pub larger(usize) -> usize { START => long_texts; }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_larger_than_a_message_is_shown_beside_others() {
+    let (cluster, _here, client) = with(worker().register::<larger>()).await;
+    let run = client.start::<larger>(4, "larger").await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed((36 << 20) + 6));
+    let poem = client.start::<publish>("a poem".into(), "poem").await.unwrap();
+    waits(&poem).await;
+    let there = run.events_from(0).await.unwrap();
+    assert!(there.last().unwrap().kind.is_terminal());
+    let at_once = cluster.post("/graphweft.larger/larger/events", "0").await;
+    assert!(at_once.starts_with("HTTP/1.1 413") && at_once.contains("`larger`"), "{at_once}");
+    let engine = engine_of(&cluster).await;
+    assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 2);
+    assert!(engine.history("larger").await.unwrap().unwrap() == there, "it is as it is there");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inspector_shows_the_runs_on_restate() {
     let (cluster, _here, client) = with(worker()).await;
