@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -21,6 +21,7 @@ use serde_json::json;
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
+use self::names::{Names, whole};
 use self::reading::{SIZE, State, Wanted};
 use crate::admin::Admin;
 use crate::client::path_of;
@@ -31,6 +32,7 @@ use crate::manifest::workflow;
 use crate::message::Message;
 use crate::object;
 
+mod names;
 mod reading;
 
 /// How often it is looked what has changed.
@@ -56,8 +58,13 @@ const LOOK: Duration = Duration::from_secs(1);
 /// reading the keys of all objects. So it is for some ten thousand runs; have ended ones [forgotten](crate::WorkerBuilder::retention).
 ///
 /// Answers, signals, cancels, forks and deletions are sent to the runs. A retry needs [`RunHandle::retry`](crate::RunHandle::retry), and
-/// is refused here, as is a start. Two workflows may have runs of the same id: the second that is found is called `workflow/id` here.
-/// Places in its [feed](Store::feed) hold for this store and not for another one.
+/// is refused here, as is a start. Places in its [feed](Store::feed) hold for this store and not for another one.
+///
+/// # Ids
+/// A run has its id beside the others of its workflow, and two workflows may have runs of the same id. Each run is found by `workflow/id`, in all
+/// programs and for good. It is called by its id alone, and found by that too, unless the id has a `/`, or this store has seen runs of several workflows with it:
+/// then it is called `workflow/id`, and the id alone is refused with an error that has the names of all, also when but one of them is left. Programs that
+/// keep ids keep `workflow/id`.
 #[derive(Clone)]
 pub struct RestateStore(Arc<Inner>);
 
@@ -66,6 +73,7 @@ struct Inner {
     ingress: Servers,
     runs: MemoryStore,
     objects: Mutex<Objects>,
+    names: StdMutex<Names>,
     changes: watch::Sender<()>,
 }
 
@@ -119,6 +127,7 @@ impl RestateStore {
             ingress: Servers::at(ingress),
             runs: MemoryStore::new().max_resident_finished(usize::MAX),
             objects: Mutex::default(),
+            names: StdMutex::default(),
             changes: watch::Sender::new(()),
         });
         inner.look().await?.into_values().next().map_or(Ok(()), Err)?;
@@ -173,20 +182,32 @@ impl Inner {
             object::HEADER
         );
         let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
-        let (mut found, mut changed) = (HashSet::new(), Vec::new());
+        let (mut found, mut seen_now, mut shared) = (HashSet::new(), Vec::new(), HashSet::new());
         for row in rows {
             let text = |column: &str| row[column].as_str().map(str::to_owned);
             let (Some(service), Some(id), Some(last)) = (text("service_name"), text("service_key"), text("last"))
             else {
                 continue;
             };
+            let Some(workflow) = workflow(&service) else { continue };
+            if self.names().saw(workflow, &id) {
+                shared.insert(id.clone());
+            }
             let (address, seen) = ((service, id), (last, text("header")));
             found.insert(address.clone());
-            if objects.known.get(&address).is_none_or(|known| known.seen != seen) {
-                changed.push((address, seen, row["bytes"].as_u64().unwrap_or_default()));
-            }
+            seen_now.push((address, seen, row["bytes"].as_u64().unwrap_or_default()));
         }
         let (mut has_changed, mut unread) = (false, HashMap::new());
+        // What was called by an id that is of several workflows now is read anew, by its other name.
+        let called: Vec<Address> = objects.known.keys().filter(|(_, id)| shared.contains(id)).cloned().collect();
+        for address in called {
+            self.remove(&mut objects, &address).await?;
+            has_changed = true;
+        }
+        let is_new = |(address, seen, _): &(Address, Seen, u64)| {
+            objects.known.get(address).is_none_or(|known| known.seen != *seen)
+        };
+        let changed: Vec<_> = seen_now.into_iter().filter(is_new).collect();
         for (address, seen, _) in &changed {
             if objects.known.get(address).is_some_and(|known| known.is_replaced(seen.1.as_deref())) {
                 self.remove(&mut objects, address).await?;
@@ -240,6 +261,7 @@ impl Inner {
     async fn remove(&self, objects: &mut Objects, address: &Address) -> Result<(), StoreError> {
         let Some(known) = objects.known.remove(address) else { return Ok(()) };
         objects.addresses.remove(&known.key);
+        self.names().is_gone(&address.1);
         let now = SystemTime::now();
         if self.runs.header(&known.id).await?.is_some_and(|header| !header.status.is_over()) {
             // Only one that is over can be removed here as well.
@@ -272,12 +294,12 @@ impl Inner {
                     let summary = summary.ok_or_else(|| unreadable(id, "its first batch has no header"))?;
                     let graph = graphs.iter().find(|graph| graph.0 == summary.header.graph);
                     let graph = graph.ok_or_else(|| unreadable(id, "its graph is not there"))?;
-                    let mut own = id.clone();
-                    if self.runs.header(id).await?.is_some() {
-                        own = format!("{workflow}/{id}");
-                    }
+                    let own = self.names().name_of(workflow, id);
                     let mut new = NewRun::new(own, workflow, Arc::clone(graph), summary.header.created);
                     new.forked_from.clone_from(&summary.header.forked_from);
+                    if let Some((from, _)) = &mut new.forked_from {
+                        *from = self.names().name_of(workflow, from);
+                    }
                     new.records = records;
                     let Created::New(header) = self.runs.create(new).await? else {
                         return Err(unreadable(id, "another run has its name here"));
@@ -309,6 +331,27 @@ impl Inner {
             known.seen = wanted.seen.clone();
         }
         Ok(())
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The header of a run, by its name here, or by that which it always has.
+    async fn header(&self, name: &str) -> Result<Option<RunHeader>, StoreError> {
+        self.names().check(name).map_err(|message| StoreError::Other { message })?;
+        match (self.runs.header(name).await?, name.split_once('/')) {
+            (None, Some((workflow, id))) => self.header_of(workflow, id).await,
+            (header, _) => Ok(header),
+        }
+    }
+
+    async fn header_of(&self, workflow: &str, id: &str) -> Result<Option<RunHeader>, StoreError> {
+        if let Some(header) = self.runs.header(&whole(workflow, id)).await? {
+            return Ok(Some(header));
+        }
+        // The same name may be that of another run.
+        Ok(self.runs.header(id).await?.filter(|header| header.workflow == workflow && !id.contains('/')))
     }
 
     /// Where a run is.
@@ -387,7 +430,7 @@ impl Store for RestateStore {
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
         let Some((from, before)) = run.forked_from.clone() else { return refused("a start") };
         async move {
-            let Some(old) = self.0.runs.header(&from).await? else { return refused("a fork of an unknown run").await };
+            let Some(old) = self.0.header(&from).await? else { return refused("a fork of an unknown run").await };
             let Some((service, key)) = self.0.address(old.key).await else { return refused("a fork").await };
             let of = json!(ForkOf { from: key, before: Some(before) });
             let address = (service, run.id.clone());
@@ -398,7 +441,7 @@ impl Store for RestateStore {
                 idempotency_key: Some("fork".to_owned()),
                 done_by: DoneBy::Server,
             };
-            if let Some(header) = self.0.runs.header(&run.id).await? {
+            if let Some(header) = self.0.header_of(&old.workflow, &run.id).await? {
                 if header.status.is_over() {
                     return Ok(Created::Existing(header));
                 }
@@ -413,7 +456,7 @@ impl Store for RestateStore {
             let mut obstacle = None;
             for _ in 0..20 {
                 self.0.look_for(&address).await?;
-                if let Some(header) = self.0.runs.header(&run.id).await? {
+                if let Some(header) = self.0.header_of(&old.workflow, &run.id).await? {
                     return Ok(Created::New(header));
                 }
                 let status = self.0.call(&address, "status", &json!({})).await.map_err(|error| failed(&error))?;
@@ -444,7 +487,8 @@ impl Store for RestateStore {
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
-        self.0.runs.header(id)
+        let id = id.to_owned();
+        async move { self.0.header(&id).await }.boxed()
     }
 
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {

@@ -119,11 +119,8 @@ async fn runs_are_forked_and_those_with_large_values_and_with_the_same_id_are_sh
     let runs = engine.list_runs(RunFilter::default()).await.unwrap();
     let mut ids: Vec<_> = runs.iter().map(|run| (run.id.clone(), run.workflow.clone())).collect();
     ids.sort();
-    let (own, other) = (&ids[1], &ids[0]);
-    assert_eq!(own.0, "same");
-    assert_eq!(other.0, format!("{}/same", other.1));
-    let large = if own.1 == "large" { &own.0 } else { &other.0 };
-    let publish = if own.1 == "publish" { &own.0 } else { &other.0 };
+    assert_eq!(ids.iter().map(|(id, _)| &**id).collect::<Vec<_>>(), ["large/same", "publish/same"]);
+    let (large, publish) = (&ids[0].0, &ids[1].0);
     let events = engine.history(large).await.unwrap().unwrap();
     let output = events.iter().find_map(|event| match &event.kind {
         EventKind::NodeCompleted { output: Some(output), .. } => output.as_str().map(str::len),
@@ -239,6 +236,49 @@ async fn a_run_that_is_larger_than_a_message_is_shown_beside_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_id_of_runs_of_two_workflows_names_neither_of_them_and_the_names_of_both_stay() {
+    let (cluster, _here, client) = with(worker()).await;
+    let ids = async |engine: &Engine| {
+        let runs = engine.list_runs(RunFilter::default()).await.unwrap();
+        let mut ids: Vec<String> = runs.into_iter().map(|run| run.id).collect();
+        ids.sort();
+        ids
+    };
+    let poem = client.start::<publish>("a poem".into(), "dup").await.unwrap();
+    waits(&poem).await;
+    client.start::<publish>("a poem".into(), "a/b").await.unwrap();
+    waits(&client.run::<publish>("a/b")).await;
+    let engine = engine_of(&cluster).await;
+    assert_eq!(ids(&engine).await, ["dup", "publish/a/b"]);
+    assert_eq!(engine.get_run("publish/dup").await.unwrap().unwrap().id(), "dup");
+    assert!(engine.get_run("pay/dup").await.unwrap().is_none());
+
+    let order = client.start::<pay>(40, "dup").await.unwrap();
+    let both = ["pay/dup", "publish/a/b", "publish/dup"];
+    until("the other one is seen", || async { ids(&engine).await == both }).await;
+    engine.cancel("publish/dup").await.unwrap();
+    engine.cancel("pay/dup").await.unwrap();
+    assert_eq!(poem.outcome().await.unwrap(), Outcome::Cancelled);
+    assert_eq!(order.outcome().await.unwrap(), Outcome::Cancelled);
+    let next = engine_of(&cluster).await;
+    assert_eq!(ids(&next).await, both);
+    for engine in [&engine, &next] {
+        let refused = engine.delete_run("dup").await.unwrap_err().to_string();
+        assert!(refused.contains("`pay/dup`") && refused.contains("`publish/dup`"), "{refused}");
+    }
+
+    next.delete_run("publish/dup").await.unwrap();
+    assert!(next.delete_run("dup").await.is_err(), "which one is not said");
+    assert!(next.delete_run("publish/dup").await.is_err(), "it is gone");
+    assert!(order.status().await.unwrap().is_some());
+    // A program that has not seen the other one has the short name as well.
+    let last = engine_of(&cluster).await;
+    assert_eq!(ids(&last).await, ["dup", "publish/a/b"]);
+    last.delete_run("pay/dup").await.unwrap();
+    assert!(order.status().await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_inspector_shows_the_runs_on_restate() {
     let (cluster, _here, client) = with(worker()).await;
     let poem = client.start::<publish>("a poem".into(), "poem").await.unwrap();
@@ -278,10 +318,12 @@ async fn many_runs_are_read_together_and_each_is_what_it_is() {
     };
     assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 301);
     for (at, poem) in poems.iter().enumerate() {
-        // Of two runs with one id, one has another here.
+        // Two runs with one id have others here.
         is_as_there(poem, if at == 7 { "publish/it's 7" } else { poem.id() }).await;
     }
-    assert_eq!(engine.history("it's 7").await.unwrap(), Some(order.events_from(0).await.unwrap()));
+    let mut there = order.events_from(0).await.unwrap();
+    there.iter_mut().for_each(|event| "pay/it's 7".clone_into(&mut event.run_id));
+    assert_eq!(engine.history("pay/it's 7").await.unwrap(), Some(there));
 
     // What changes then is read from where each of them was.
     join_all(poems.iter().skip(200).map(|poem| poem.answer("approve", true))).await;
