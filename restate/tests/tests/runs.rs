@@ -248,7 +248,9 @@ async fn signals_reach_a_suspended_run_in_their_order_and_one_with_an_id_once() 
     let (cluster, _here, client) = with(Worker::builder().register::<collects>().resident(Duration::ZERO)).await;
     let run = client.start::<collects>(1, "order").await.unwrap();
     until_invocation_is(&cluster, &run, "suspended").await;
-    let Outcome::AwaitingSignals(signals) = run.outcome().await.unwrap() else { panic!("it waits for a payment") };
+    let outcome =
+        tokio::time::timeout(Duration::from_secs(30), run.outcome()).await.expect("it does not wait for ever");
+    let Outcome::AwaitingSignals(signals) = outcome.unwrap() else { panic!("it waits for a payment") };
     assert_eq!(
         signals.iter().map(|signal| (&*signal.name, &*signal.path)).collect::<Vec<_>>(),
         [("paid", "collects/collect")]
