@@ -41,7 +41,7 @@ pub(crate) const GRAPHS: &str = "g/";
 const CALLS: &str = "c/";
 
 /// How large one value may be. A message of a server may have 32 MiB.
-const PART: usize = 8 << 20;
+pub(crate) const PART: usize = 8 << 20;
 
 /// One append.
 #[derive(Serialize, Deserialize)]

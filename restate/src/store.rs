@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
 
 use self::names::{Names, whole};
-use self::reading::{SIZE, State, Wanted};
+use self::reading::{State, Wanted, size_of_value};
 use crate::admin::Admin;
 use crate::client::path_of;
 use crate::error::ClientError;
@@ -175,11 +175,12 @@ impl Inner {
         let mut objects = self.objects.lock().await;
         let sql = format!(
             "select service_name, service_key, max(case when key like '{}%' then key end) as last, \
-             max(case when key = '{}' then value_utf8 end) as header, sum({SIZE}) as bytes \
+             max(case when key = '{}' then value_utf8 end) as header, sum({}) as bytes \
              from state where service_name like 'graphweft.%' group by service_name, service_key \
              order by header, service_name, service_key",
             object::RECORDS,
-            object::HEADER
+            object::HEADER,
+            size_of_value()
         );
         let rows = self.admin.query(&sql).await.map_err(|error| failed(&error))?;
         let (mut found, mut seen_now, mut shared) = (HashSet::new(), Vec::new(), HashSet::new());

@@ -142,9 +142,8 @@ impl Runs {
 async fn a_run_that_waits_for_its_next_attempt_says_when_and_why() {
     let runs = runs().await;
     let run = runs.engine.start::<saving>(50).id("later").await.unwrap();
-    while run.info().await.unwrap().position.is_none_or(|at| at.next_attempt.is_none()) {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let mut events = run.events();
+    while !matches!(events.next().await.unwrap().kind, EventKind::NodeFailed { .. }) {}
     let listed = runs.ran(&["list", "--workflow", "saving"]).await;
     assert!(listed.out.contains("saving/transfer: attempt 2 in 1 h: 50 cents: the bank"), "{}", listed.out);
     let listed = Runs::json(&runs.ran(&["list", "--workflow", "saving", "--json"]).await);

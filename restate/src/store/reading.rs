@@ -115,7 +115,7 @@ impl Inner {
         if wanted.bytes <= PAGE {
             return self.values(&of_this).await;
         }
-        let sql = format!("select key, {SIZE} as bytes from state where {of_this} order by key");
+        let sql = format!("select key, {} as bytes from state where {of_this} order by key", size_of_value());
         let sizes = self.admin.query(&sql).await?;
         let sizes = sizes.iter().map(|row| (text(row, "key"), row["bytes"].as_u64().unwrap_or_default()));
         let mut state = State::new();
@@ -136,7 +136,9 @@ impl Inner {
 const VALUE: &str = "value_utf8, case when value_utf8 is null then value end as bytes";
 
 /// How many bytes a value has; of one that is no text, how many a part has.
-pub(super) const SIZE: &str = "coalesce(octet_length(value_utf8), 8388608)";
+pub(super) fn size_of_value() -> String {
+    format!("coalesce(octet_length(value_utf8), {})", object::PART)
+}
 
 /// The condition that a value is a graph, or of a batch from a record on.
 fn of_the_run(first_key: &str, first_part: &str) -> String {

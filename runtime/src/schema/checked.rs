@@ -27,19 +27,15 @@ fn refusal(schema: &Value, error: &ValidationError<'_>) -> (String, String) {
         return (at(error), error.to_string());
     };
     let here = depth(error);
-    let wrong_tag = |errors: &[ValidationError<'_>]| {
-        errors
-            .iter()
-            .position(|error| depth(error) > here && matches!(error.kind(), ValidationErrorKind::Constant { .. }))
-    };
-    // A variant with another tag is not meant. If none has that tag, it is what is wrong.
-    let is_meant = |errors: &&Vec<ValidationError<'_>>| wrong_tag(errors).is_none() && !is_of_null(errors);
+    // A variant with another tag is not meant. If all have another one, the tag is what is wrong.
+    let is_meant = |errors: &&Vec<ValidationError<'static>>| wrong_tag(errors, here).is_none() && !is_of_null(errors);
     let meant: Vec<_> = context.iter().filter(is_meant).collect();
+    let wrong = || context.iter().filter_map(|errors| wrong_tag(errors, here));
     if meant.is_empty()
-        && let Some(wrong) = context.iter().find_map(|errors| Some(&errors[wrong_tag(errors)?]))
+        && let Some((first, _)) = wrong().next()
     {
-        let tags = context.iter().filter_map(|errors| errors.iter().find(|error| at(error) == at(wrong)));
-        return (at(wrong), is_none_of(wrong.instance(), tags.flat_map(words)));
+        let tags = wrong().filter(|(error, _)| at(error) == at(first)).map(|(_, wanted)| shortened(wanted));
+        return (at(first), is_none_of(first.instance(), tags));
     }
     // A variant is as near as the first of its errors on the way into the value.
     let firsts = || meant.iter().filter_map(|errors| errors.iter().min_by_key(|error| depth(error)));
@@ -47,8 +43,9 @@ fn refusal(schema: &Value, error: &ValidationError<'_>) -> (String, String) {
         Some(nearest) if depth(nearest) > here || firsts().count() == 1 => refusal(schema, nearest),
         _ => {
             let variants = part_at(schema, error.schema_path().as_str()).and_then(Value::as_array);
-            let forms = variants.into_iter().flatten().flat_map(|variant| forms_of(schema, variant, 0));
-            (at(error), is_none_of(error.instance(), forms))
+            let forms = variants.map(|variants| variants.iter().flat_map(|variant| forms_of(schema, variant, 0)));
+            let why = forms.map(|forms| is_none_of(error.instance(), forms));
+            (at(error), why.unwrap_or_else(|| error.to_string()))
         }
     }
 }
@@ -67,12 +64,15 @@ fn is_of_null(errors: &[ValidationError<'_>]) -> bool {
     matches!(error.kind(), ValidationErrorKind::Type { kind: TypeKind::Single(JsonType::Null) })
 }
 
-/// The words, one of which a value that has this error was to be.
-fn words(error: &ValidationError<'_>) -> Vec<String> {
-    match error.kind() {
-        ValidationErrorKind::Constant { expected_value } => vec![shortened(expected_value)],
-        _ => Vec::new(),
-    }
+/// The error that a value has not the tag of a variant, and that tag.
+fn wrong_tag<'e>(
+    errors: &'e [ValidationError<'static>],
+    around: usize,
+) -> Option<(&'e ValidationError<'static>, &'e Value)> {
+    errors.iter().filter(|error| depth(error) > around).find_map(|error| match error.kind() {
+        ValidationErrorKind::Constant { expected_value } => Some((error, expected_value)),
+        _ => None,
+    })
 }
 
 fn is_none_of(value: &Value, forms: impl IntoIterator<Item = String>) -> String {

@@ -11,9 +11,8 @@ use serde::ser::{
 };
 use serde_json::{Map, Number, Value as Json};
 
-use crate::field::Unreadable;
-
 use super::form::{FLOAT, INTEGER, MAP, MAX_CALLS, MAX_DEPTH, MaxSize, Part, SOME, is_marked, resembles_mark, written};
+use crate::field::Unreadable;
 
 /// Why a value cannot be recorded, and the position in it.
 #[derive(Debug)]
@@ -121,10 +120,12 @@ pub(super) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize, form: Form)
     Ok(Encoded { json, is_doubtful: meter.is_doubtful.get() })
 }
 
-/// What counts for a whole value: the size that is left for it.
+/// What a whole value has used so far.
 struct Meter {
+    /// The size that is left for it.
     left: Cell<usize>,
     max: MaxSize,
+    /// See [`Encoded`].
     is_doubtful: Cell<bool>,
 }
 

@@ -24,7 +24,7 @@ async fn decide(text: String, ctx: &Context) -> Result<String, String> {
 workflow! { lengthen(String) -> String { START => long; } }
 workflow! { decided(String) -> String { START => decide; } }
 
-/// Starts a run, and looks at its result when somebody says so.
+/// Starts a run, and looks at its result after an answer.
 #[node]
 async fn order(text: String, ctx: &Context) -> Result<String, String> {
     let run = ctx.start::<lengthen>(text).await?;

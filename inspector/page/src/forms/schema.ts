@@ -66,8 +66,7 @@ function resolved(schema: unknown, root: Schema): unknown {
 }
 
 /**
- * A value with the lists, maps and objects that it has to have and that nobody has added anything to: a form says nothing of them, and they
- * are not missing but empty.
+ * A value with the lists, maps and objects that it has to have and that are empty: a form leaves out what nothing was added to.
  */
 export function completed(schema: unknown, value: unknown): unknown {
   return isObject(schema) ? completedIn(schema, value, schema, 0) : value;
