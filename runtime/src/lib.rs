@@ -8,6 +8,7 @@ mod ask;
 mod asked;
 mod attempt;
 mod block_on;
+mod box_value;
 mod catch;
 mod child;
 mod clock;

@@ -61,6 +61,8 @@ pub struct NodeFacts<I, E> {
     pub(crate) is_by_hand: bool,
     /// The pool that executes its attempts.
     pub(crate) pool: Option<&'static str>,
+    /// Whether each call of `run` is done by its first poll.
+    pub(crate) never_waits: bool,
 }
 
 impl<I, E> Clone for NodeFacts<I, E> {
@@ -82,6 +84,7 @@ impl<I, E> NodeFacts<I, E> {
         write_error: None,
         is_by_hand: true,
         pool: None,
+        never_waits: false,
     };
 
     /// The name of the node, in paths and as a tool.
@@ -130,6 +133,7 @@ impl<I, E> NodeFacts<I, E> {
             write_error: None,
             is_by_hand: false,
             pool: None,
+            never_waits: false,
         }
     }
 
@@ -158,6 +162,12 @@ impl<I, E> NodeFacts<I, E> {
     #[doc(hidden)]
     pub const fn in_pool(self, pool: &'static str) -> Self {
         NodeFacts { pool: Some(pool), ..self }
+    }
+
+    /// Each call of `run` is done by its first poll. For macros, which see that.
+    #[doc(hidden)]
+    pub const fn never_waits(self) -> Self {
+        NodeFacts { never_waits: true, ..self }
     }
 
     /// What it says of an error, outermost first.

@@ -2,6 +2,7 @@
 //! object. The macro fills it through `typed`; the core reads its shape, the driver calls its bodies.
 
 use std::any::{Any, TypeId};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -15,6 +16,7 @@ use tokio_util::sync::ReusableBoxFuture;
 use crate::around::Attempted;
 pub use crate::attempt::Holder;
 use crate::attempt::{At, Bodies};
+pub use crate::box_value::BoxValue;
 use crate::context::Context;
 use crate::core::{Place, Program, TimeLimit, after};
 use crate::fault::{Cause, Failure, Fault};
@@ -31,12 +33,9 @@ pub(crate) fn no_body(place: impl fmt::Display) -> Fault {
     Fault::Context { message: format!("`{place}` has no body; the table of its workflow was not made by `workflow!`") }
 }
 
-/// A value whose type only the two ends of its edge know.
-pub type BoxValue = Box<dyn Any + Send>;
-
-/// How the target of an edge takes the output of its source: puts `In::from(*value)` into a slot that is an
-/// `Option<In>`.
-pub type Hand = fn(value: BoxValue, slot: &mut dyn Any);
+/// How the target of an edge takes the output of its source: takes the value out of the box, and puts `In::from(value)` into
+/// a slot that is an `Option<In>`.
+pub type Hand = fn(value: &mut BoxValue, slot: &mut dyn Any);
 
 /// A live token: a value, and the function by which the target takes it. The one of a token at a join is never called.
 pub struct Token {
@@ -162,6 +161,16 @@ pub trait AnyNode: Any + Send + Sync {
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static>;
 
+    /// The whole attempt of a node that [never waits](Entry::never_waits), without a body. The token that fires it becomes the
+    /// one that it emits, in the same memory if the type allows it; `output` becomes what is to be recorded, in a run that is
+    /// recorded. Returns the choice; or how the attempt ends if it does not emit one token.
+    fn pass(
+        &self,
+        token: &mut Token,
+        output: &mut Option<Box<serde_json::Value>>,
+        context: &Context,
+    ) -> Result<usize, Finished>;
+
     /// The tokens for the arm `err` after a fault, if `err` is routed and its type can be made of a fault. `input`: that
     /// of the attempt, if the node [keeps](Self::keeps_input) it. With `records`, also the JSON form of the error; an
     /// error without one is not routed.
@@ -189,7 +198,14 @@ pub trait AnyNode: Any + Send + Sync {
 /// The moment at which a node routes its output. It decides whether a bounded arm is spent: a run decides that once, by
 /// the turn of the loop, and a recorded decision stays, even if the bound has changed since.
 #[derive(Clone, Copy)]
-pub struct Moment<'a>(When<'a>);
+pub struct Moment<'a> {
+    when: When<'a>,
+    /// A box for the value that is emitted, if its type fits.
+    spare: Option<&'a Spare>,
+}
+
+/// The box of a value that was taken out of it.
+pub(crate) type Spare = Cell<Option<BoxValue>>;
 
 #[derive(Clone, Copy)]
 enum When<'a> {
@@ -201,28 +217,50 @@ enum When<'a> {
 
 impl<'a> Moment<'a> {
     /// START of a graph, which is in no loop.
-    pub const START: Self = Moment(When::Begins);
+    pub const START: Self = Moment::when(When::Begins);
 
     /// An attempt has ended.
     pub(crate) fn of(context: &'a Context) -> Self {
-        Moment(When::Ends(context))
+        Moment::when(When::Ends(context))
     }
 
     /// The driver routes the output of a node: of one with a graph inside, or one whose attempt it has ended.
     pub(crate) fn at(place: &'a Place) -> Self {
-        Moment(When::IsAt(place))
+        Moment::when(When::IsAt(place))
     }
 
     /// The node was routed before, by this recorded choice.
     pub(crate) fn recorded(choice: usize) -> Self {
-        Moment(When::Was(choice))
+        Moment::when(When::Was(choice))
+    }
+
+    const fn when(when: When<'a>) -> Self {
+        Moment { when, spare: None }
+    }
+
+    /// The same, with a box for what is emitted.
+    #[inline]
+    pub(crate) fn with_box(self, spare: &'a Spare) -> Self {
+        Moment { spare: Some(spare), ..self }
+    }
+
+    /// In a box, for an edge.
+    #[inline]
+    pub(crate) fn boxed<T: Any + Send>(self, value: T) -> BoxValue {
+        match self.spare.and_then(Cell::take) {
+            Some(mut spare) => {
+                spare.put(value);
+                spare
+            }
+            None => BoxValue::new(value),
+        }
     }
 
     /// Whether the choice `spent` is taken in place of an arm that may be taken `at_most` times, in the loop at this
     /// nesting level.
     pub fn is_spent(self, level: usize, at_most: u32, spent: usize) -> bool {
         let is_over = |place: &Place| place.turns.at(level).is_some_and(|turn| turn > u64::from(at_most));
-        match self.0 {
+        match self.when {
             When::Begins => false,
             When::Ends(context) => match context.0.place() {
                 At::Node(place) => is_over(&place),
@@ -286,6 +324,8 @@ pub struct Entry {
     pub collects: bool,
     /// The pool that executes its attempts; `None` is the engine of the run.
     pub pool: Option<&'static str>,
+    /// Whether each attempt at it is done by its first poll.
+    pub never_waits: bool,
     /// Its body. A nested workflow has one too, for a mock.
     pub node: Option<Arc<dyn AnyNode>>,
     /// The graph inside, for a nested workflow and for `[..]`.

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use graphweft_graph::state_proof::NodeKeys;
 use serde_json::Map;
 
+use crate::box_value::BoxValue;
 use crate::compile::check_resources;
 use crate::context::Context;
 use crate::driver::{Ending, Job, Part};
@@ -18,7 +19,7 @@ use crate::mapped::{Mapped, map};
 use crate::node::{Node, Payload};
 use crate::run_error::RunError;
 use crate::shared::{Env, Shared};
-use crate::table::{BoxValue, Definition};
+use crate::table::Definition;
 
 /// A named workflow: the type `checkout` of `workflow! { pub checkout(Order) -> String { .. } }`.
 ///
@@ -112,7 +113,7 @@ impl<I: Payload, O: Payload> Flow<I, O> {
     /// needs a resource, and [`RunError::MissingState`] if the flow is given keys of the state: start it with an engine
     /// then, `engine.start_flow(&flow, input)`.
     pub async fn run(&self, input: I) -> Result<O, RunError> {
-        let output = in_memory(&self.definition, Box::new(input)).await?;
+        let output = in_memory(&self.definition, BoxValue::new(input)).await?;
         output_of(output, &self.definition).map_err(RunError::Failed)
     }
 
@@ -181,7 +182,7 @@ type Typed<'a, O, E> = Mapped<Erased<'a, E>, Result<BoxValue, E>, Result<O, E>>;
 /// Runs a workflow in memory, in the caller's task: `checkout(order).await`.
 #[doc(hidden)]
 pub fn run_in_memory<W: Workflow>(input: W::Input) -> Typed<'static, W::Output, RunError> {
-    map(in_memory(W::definition(), Box::new(input)), |result| {
+    map(in_memory(W::definition(), BoxValue::new(input)), |result| {
         output_of(result?, W::definition()).map_err(RunError::Failed)
     })
 }
@@ -218,7 +219,7 @@ fn in_memory(definition: &Arc<Definition>, input: BoxValue) -> Erased<'_, RunErr
 /// recorded, as with any function that a node calls. `ctx.call::<W>(..)` records.
 #[doc(hidden)]
 pub fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Typed<'_, W::Output, Failure> {
-    map(within(W::definition(), Box::new(input), context), |result| output_of(result?, W::definition()))
+    map(within(W::definition(), BoxValue::new(input), context), |result| output_of(result?, W::definition()))
 }
 
 fn within<'a>(definition: &'static Arc<Definition>, input: BoxValue, context: &'a Context) -> Erased<'a, Failure> {
@@ -251,8 +252,8 @@ fn within<'a>(definition: &'static Arc<Definition>, input: BoxValue, context: &'
     })
 }
 
-fn output_of<O: 'static>(output: BoxValue, definition: &Definition) -> Result<O, Failure> {
-    output.downcast().map(|output| *output).map_err(|_| wrong_output(definition))
+fn output_of<O: 'static>(mut output: BoxValue, definition: &Definition) -> Result<O, Failure> {
+    output.take().ok_or_else(|| wrong_output(definition))
 }
 
 pub(crate) fn wrong_output(definition: &Definition) -> Failure {

@@ -12,6 +12,7 @@ const FLOORS: &[&[&str]] = &[
     &["field", "guide", "run_id"],
     &[
         "block_on",
+        "box_value",
         "clock",
         "error_text",
         "fault",

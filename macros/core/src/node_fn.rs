@@ -3,6 +3,7 @@
 mod emit;
 pub mod signature;
 mod state;
+mod waiting;
 
 use proc_macro2::TokenStream;
 

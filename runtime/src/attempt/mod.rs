@@ -295,9 +295,9 @@ impl Attempt {
     }
 
     /// Whether it can be reused by [`go_on`](Self::go_on): it is a first attempt, its node has left no state that the
-    /// next one would see, and only its driver, with so many references, and the given holder refer to it.
+    /// next one would see, and only its driver, with so many references, and its one context refer to it.
     #[inline]
-    pub(crate) fn may_go_on(self: &Arc<Self>, driver: usize, _: &Holder) -> bool {
+    pub(crate) fn may_go_on(self: &Arc<Self>, driver: usize) -> bool {
         let is_shared = Arc::strong_count(self) > driver + 1;
         // Makes writes by former holders of a reference visible.
         fence(Ordering::Acquire);

@@ -11,6 +11,7 @@ use super::retries::Retries;
 use super::tried::{self, Attempted, Begun, GivenError, Moves, Start, Work, fails};
 use crate::around::CallKind;
 use crate::attempt::Attempt;
+use crate::box_value::BoxValue;
 use crate::compile;
 use crate::driver::{Ending, Job, Part};
 use crate::fault::{Failure, Fault};
@@ -73,10 +74,10 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
                 Ok(input) => input,
                 Err(fault) => return Attempted::Fault(fault),
             };
-            match job.run(Box::new(input)).await {
-                Ending::Completed(output) => match output.downcast::<N::Output>() {
-                    Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen), max),
-                    Err(_) => fault("the workflow gave an output of another type"),
+            match job.run(BoxValue::new(input)).await {
+                Ending::Completed(mut output) => match output.take::<N::Output>() {
+                    Some(output) => Attempted::output(output, within.take_writes(), Some(seen), max),
+                    None => fault("the workflow gave an output of another type"),
                 },
                 Ending::Failed(failure) => failed::<N, F>(node, retries, failure, within.is_cut(), max),
                 Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => fault("cancelled"),

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use crate::attempt::Attempt;
+use crate::box_value::BoxValue;
 use crate::catch::caught;
 use crate::context::Context;
 use crate::core::NextRun;
@@ -223,7 +224,7 @@ impl<W: Workflow> Request<'_, W> {
             let keys = state_keys(&missing);
             return Err(fault(format!("`{}` is to be given {keys}; add `.state(KEY, ..)`", W::NAME)));
         }
-        let (input, max): (Box<dyn std::any::Any + Send>, _) = (Box::new(input), attempt.run.env.max_value_size);
+        let (input, max) = (BoxValue::new(input), attempt.run.env.max_value_size);
         let written = match caught(|| (definition.door.write_input)(&input, max)) {
             Ok(Ok(written)) => return Ok(Box::new(NextRun { input: written, state })),
             Ok(Err(error)) => error.to_string(),

@@ -235,35 +235,45 @@ impl Lane<'_> {
     fn go_on(&mut self, mut lent: Lent<Token>, is_turn_over: impl Fn() -> bool) -> Stopped {
         let batch = self.batch;
         let mut context = Context::new(&self.attempt);
+        let may_be_replaced = batch.run.env.has_replacements();
         // A node that waits is polled again by the task that it gets.
         let mut waker = Waker::from_waker(std::task::Waker::noop());
         let mut polls = 0u32;
         loop {
-            let Some(node) = batch.definition.entry(lent.node as usize).and_then(|entry| entry.node.as_ref()) else {
+            let entry = batch.definition.entry(lent.node as usize);
+            let Some((entry, node)) = entry.and_then(|entry| Some((entry, entry.node.as_ref()?))) else {
                 return Stopped::Ended(Finished::from(no_body(self.attempt.place())));
             };
-            let Token { value, hand } = lent.value;
-            let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
-            let polled = match body.poll(&mut waker) {
-                Poll::Pending => self.running.go_on_after_first_poll(Some(&self.attempt), &mut waker),
-                ready => ready,
-            };
-            let (choice, given, holder) = match polled {
-                Poll::Pending => return Stopped::Waits,
-                Poll::Ready(Finished::Emitted {
-                    emitted: Emitted { choice, tokens: Tokens::One(token) },
-                    output: None,
-                    holder,
-                }) => (choice, token, holder),
-                Poll::Ready(finished) => return Stopped::Ended(finished),
+            let mut token = lent.value;
+            let (choice, given, left) = if entry.never_waits && !may_be_replaced {
+                match node.pass(&mut token, &mut None, &context) {
+                    Ok(choice) => (choice, token, Some(context)),
+                    Err(finished) => return Stopped::Ended(finished),
+                }
+            } else {
+                let Token { value, hand } = token;
+                let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
+                let polled = match body.poll(&mut waker) {
+                    Poll::Pending => self.running.go_on_after_first_poll(Some(&self.attempt), &mut waker),
+                    ready => ready,
+                };
+                match polled {
+                    Poll::Pending => return Stopped::Waits,
+                    Poll::Ready(Finished::Emitted {
+                        emitted: Emitted { choice, tokens: Tokens::One(token) },
+                        output: None,
+                        holder,
+                    }) => (choice, token, holder.map(Context::of_holder)),
+                    Poll::Ready(finished) => return Stopped::Ended(finished),
+                }
             };
             let emitted = |given| {
                 let emitted = Emitted { choice, tokens: Tokens::One(given) };
                 Stopped::Ended(Finished::Emitted { emitted, output: None, holder: None })
             };
-            let fresh = match holder {
-                Some(holder) if self.attempt.may_go_on(HELD_BY_LANE, &holder) => {
-                    context = Context::of_holder(holder);
+            let fresh = match left {
+                Some(left) if self.attempt.may_go_on(HELD_BY_LANE) => {
+                    context = left;
                     None
                 }
                 _ if self.attempt.has_left_something() => return emitted(given),

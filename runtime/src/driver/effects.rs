@@ -12,6 +12,7 @@ use super::spawned::Spawned;
 use super::timers::Timer;
 use crate::around::CallKind;
 use crate::attempt::{At, Attempt, Beat};
+use crate::box_value::BoxValue;
 use crate::catch::caught;
 use crate::context::Context;
 use crate::core::{
@@ -25,8 +26,7 @@ use crate::halt::Halt;
 use crate::options::{NodeOptions, Retryable};
 use crate::store::Record;
 use crate::table::{
-    AnyNode, Arrived, AttemptBody, BoxValue, Definition, Emitted, Error, Finished, Moment, Routed, ScopeKind, Token,
-    no_body,
+    AnyNode, Arrived, AttemptBody, Definition, Emitted, Error, Finished, Moment, Routed, ScopeKind, Token, no_body,
 };
 
 /// A fault or failure that the arm `err` takes although it is not an error value of the node.

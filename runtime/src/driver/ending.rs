@@ -1,9 +1,10 @@
 //! How a driven run ends.
 
+use crate::box_value::BoxValue;
 use crate::core::NextRun;
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
-use crate::table::{BoxValue, Definition};
+use crate::table::Definition;
 
 /// How a run ended.
 pub(crate) enum Ending {

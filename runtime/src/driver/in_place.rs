@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::attempt::{Advanced, Running};
 use super::run::{ATTEMPTS_IN_A_COMMIT, Driver, UnderWay};
-use crate::attempt::{Attempt, Holder};
+use crate::attempt::Attempt;
 use crate::catch::caught;
 use crate::context::Context;
 use crate::core::{Place, Walk};
@@ -52,13 +52,12 @@ impl Driver {
         };
         // References by its driver, and by its beat, which only an attempt of a recorded run has.
         let held = 1 + usize::from(beat.is_some());
+        let may_be_replaced = shared.env.has_replacements();
         match record {
-            Some(_) => {
-                Lane::<true> { walk, definition, running, attempt, held, until_yield, record }.advance(finished, waker)
-            }
-            None => {
-                Lane::<false> { walk, definition, running, attempt, held, until_yield, record }.advance(finished, waker)
-            }
+            Some(_) => Lane::<true> { walk, definition, running, attempt, held, until_yield, may_be_replaced, record }
+                .advance(finished, waker),
+            None => Lane::<false> { walk, definition, running, attempt, held, until_yield, may_be_replaced, record }
+                .advance(finished, waker),
         }
     }
 }
@@ -73,6 +72,8 @@ struct Lane<'d, const RECORDS: bool> {
     /// How many references to the attempt exist besides that of its context.
     held: usize,
     until_yield: &'d mut u32,
+    /// Whether the engine replaces nodes.
+    may_be_replaced: bool,
     /// `Some` if the run is recorded.
     record: Option<Recording<'d>>,
 }
@@ -117,7 +118,7 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
 
     fn go_on(&mut self, mut finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         loop {
-            let (choice, token, mut output, holder) = match finished {
+            let (mut choice, mut token, mut output, holder) = match finished {
                 Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output, holder }
                     if output.is_some() == RECORDS =>
                 {
@@ -125,16 +126,33 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
                 }
                 finished => return Advanced::Ended(finished),
             };
-            let Some((node, context)) = self.step(choice, &mut output, holder) else {
-                let emitted = Emitted { choice, tokens: Tokens::One(token) };
-                return Advanced::Ended(Finished::Emitted { emitted, output, holder: None });
+            let mut context = holder.map(Context::of_holder);
+            // Neither the token nor the context is moved from one node that never waits to the next: what was written in
+            // two parts and is read as one makes the processor wait.
+            let (node, context) = loop {
+                let Some(node) = self.step(choice, &mut output, &mut context) else {
+                    let emitted = Emitted { choice, tokens: Tokens::One(token) };
+                    return Advanced::Ended(Finished::Emitted { emitted, output, holder: None });
+                };
+                let entry = self.definition.entry(node as usize);
+                let (Some(entry), Some(at)) = (entry, &context) else {
+                    return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
+                };
+                let Some(node) = &entry.node else {
+                    return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
+                };
+                *self.until_yield = self.until_yield.saturating_sub(1);
+                if *self.until_yield == 0 || !entry.never_waits || self.may_be_replaced {
+                    break (node, context.take());
+                }
+                match node.pass(&mut token, &mut output, at) {
+                    Ok(next) => choice = next,
+                    Err(finished) => return Advanced::Ended(finished),
+                }
             };
-            let Some(node) = self.definition.entry(node as usize).and_then(|entry| entry.node.as_ref()) else {
-                return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
-            };
+            let Some(context) = context else { return Advanced::Ended(Finished::from(no_body(self.attempt.place()))) };
             let Token { value, hand } = token;
             let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
-            *self.until_yield = self.until_yield.saturating_sub(1);
             if *self.until_yield == 0 {
                 return Advanced::TurnOver;
             }
@@ -150,16 +168,11 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
         }
     }
 
-    /// The node that follows this choice, and the context of the attempt at it. `None` if the fast path is not
-    /// possible, for example if a node has kept its context or has used it. `output`: the output to record, which is
-    /// taken then.
+    /// The node that follows this choice. `None` if the fast path is not possible, for example if a node has kept its
+    /// context or has used it. `output`: the output to record, which is taken then. `context`: that of the attempt, as
+    /// the node has left it; with a node it is there, and is that of the attempt at it.
     #[inline]
-    fn step(
-        &mut self,
-        choice: usize,
-        output: &mut Option<Box<Value>>,
-        holder: Option<Holder>,
-    ) -> Option<(u32, Context)> {
+    fn step(&mut self, choice: usize, output: &mut Option<Box<Value>>, context: &mut Option<Context>) -> Option<u32> {
         let Lane { walk, definition, attempt, record, .. } = self;
         if RECORDS
             && let Some(recording) = record
@@ -167,10 +180,7 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
         {
             return None;
         }
-        if let Some(holder) = holder
-            && !walk.has_newer()
-            && attempt.may_go_on(self.held, &holder)
-        {
+        if context.is_some() && !walk.has_newer() && attempt.may_go_on(self.held) {
             let from = attempt.stand();
             let step = walk.step(choice)?;
             attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));
@@ -179,8 +189,9 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
                 let output = output.take().map(|output| *output);
                 recording.push_step(Step { from, to: attempt.stand(), label, output });
             }
-            return Some((step.node, Context::of_holder(holder)));
+            return Some(step.node);
         }
+        *context = None;
         if RECORDS {
             return None;
         }
@@ -188,7 +199,8 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
         let step = walk.step(choice)?;
         unused.start_anew(walk.take_newer());
         unused.go_on(step.node, step.begins_turn.then(|| walk.turn()));
-        Some((step.node, Context::new(attempt)))
+        *context = Some(Context::new(attempt));
+        Some(step.node)
     }
 
     fn finish(&mut self, finished: Finished) -> Finished {

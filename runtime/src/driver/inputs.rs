@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::ser::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::box_value::BoxValue;
 use crate::core::Place;
-use crate::table::{Arrived, BoxValue, Token};
+use crate::table::{Arrived, Token};
 
 /// The input of a node, retained for another attempt.
 pub(super) enum RetainedInput {

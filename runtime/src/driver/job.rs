@@ -12,6 +12,7 @@ use super::run::{ATTEMPTS_BETWEEN_YIELDS, Driver};
 use super::run_snapshot::RunSnapshot;
 use super::spawned::SpawnedTasks;
 use super::timers::Timers;
+use crate::box_value::BoxValue;
 use crate::catch::caught;
 use crate::compile::{executable_in, fingerprint};
 use crate::core::{Run, TimeLimit};
@@ -20,7 +21,7 @@ use crate::halt::Halt;
 use crate::question::States;
 use crate::shared::{Shared, Within};
 use crate::store::Stored;
-use crate::table::{BoxValue, Definition};
+use crate::table::Definition;
 
 /// A run that is to be driven.
 pub(crate) struct Job {

@@ -12,12 +12,13 @@ use serde_json::Value;
 use super::event_codec::{MOST_ITEMS, Values, unreadable};
 use super::inputs::{InputState, ItemInput, RecordedInputs};
 use super::run::Driver;
+use crate::box_value::BoxValue;
 use crate::catch::caught;
 use crate::core::{Place, Run, TaskId, pairs, shared};
 use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::halt::Halt;
-use crate::table::{AnyScope, Arrived, BoxValue, Definition, Emitted, Executable, Misread, Token, Tokens};
+use crate::table::{AnyScope, Arrived, Definition, Emitted, Executable, Misread, Token, Tokens};
 use crate::value::Against;
 
 /// A token from a record.
@@ -52,7 +53,7 @@ enum Recorded {
 /// Of a recorded value: the values of a run that is driven have no text.
 impl Serialize for Token {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.value.downcast_ref::<Recorded>() {
+        match self.value.get::<Recorded>() {
             Some(recorded) => recorded.serialize(to),
             None => Err(S::Error::custom("a value of a run that is driven")),
         }
@@ -61,7 +62,7 @@ impl Serialize for Token {
 
 impl<'de> Deserialize<'de> for Token {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Token { value: Box::new(Recorded::deserialize(from)?), hand: never })
+        Ok(Token { value: BoxValue::new(Recorded::deserialize(from)?), hand: never })
     }
 }
 
@@ -91,8 +92,8 @@ pub(super) fn begins(executable: &Executable, definition: &Definition, input: &A
 /// What has arrived, once more; `None` if it was decoded.
 pub(super) fn copy_of(arrived: &Arrived) -> Option<Arrived> {
     let copy = |token: &Token| {
-        let recorded = token.value.downcast_ref::<Recorded>()?.clone();
-        Some(Token { value: Box::new(recorded) as BoxValue, hand: never })
+        let recorded = token.value.get::<Recorded>()?.clone();
+        Some(Token { value: BoxValue::new(recorded), hand: never })
     };
     Some(match arrived {
         Arrived::One(token) => Arrived::One(copy(token)?),
@@ -108,7 +109,7 @@ pub(super) fn copy_of(arrived: &Arrived) -> Option<Arrived> {
 
 /// One token for each live edge of a choice, none of which is decoded yet.
 fn emission(choice: usize, edges: usize, token: impl Fn(usize) -> Recorded) -> Emitted {
-    let token = |at| Token { value: Box::new(token(at)) as BoxValue, hand: never };
+    let token = |at| Token { value: BoxValue::new(token(at)), hand: never };
     let tokens = match edges {
         0 => Tokens::None,
         1 => Tokens::One(token(0)),
@@ -118,7 +119,7 @@ fn emission(choice: usize, edges: usize, token: impl Fn(usize) -> Recorded) -> E
 }
 
 /// Never called: a record is decoded into a value before it is handed over.
-fn never(_: BoxValue, _: &mut dyn Any) {}
+fn never(_: &mut BoxValue, _: &mut dyn Any) {}
 
 /// The emission of a node, from its record.
 fn given(place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted {
@@ -217,12 +218,8 @@ impl Driver {
         }
     }
 
-    pub(super) fn read_token(&self, token: Token) -> Result<Token, Halt> {
-        let Token { value, hand } = token;
-        let recorded = match value.downcast::<Recorded>() {
-            Ok(recorded) => *recorded,
-            Err(value) => return Ok(Token { value, hand }),
-        };
+    pub(super) fn read_token(&self, mut token: Token) -> Result<Token, Halt> {
+        let Some(recorded) = token.value.take::<Recorded>() else { return Ok(token) };
         match recorded {
             Recorded::Start { input, choice, at } => self.read_start(&input, choice, at),
             Recorded::Given { place, json, is_error, choice, at } => {

@@ -20,6 +20,7 @@ use super::run_snapshot::RunSnapshot;
 use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
+use crate::box_value::BoxValue;
 use crate::catch::caught;
 use crate::core::{Event, Report, Run, RunEnd, TaskId, TimeLimit};
 use crate::event::EventKind;
@@ -28,7 +29,7 @@ use crate::halt::Halt;
 use crate::question::States;
 use crate::shared::{Journal, Progress, Shared, WaitingAttempts, Within};
 use crate::store::Stored;
-use crate::table::{BoxValue, Definition, Executable, Finished, Token};
+use crate::table::{Definition, Executable, Finished, Token};
 use crate::trace::Work;
 use crate::value::drop_refused;
 

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
 use super::runtime;
+use crate::box_value::BoxValue;
 use crate::core::TimeLimit;
 use crate::driver::{Ending, Job, Part, Prepared, RunSnapshot};
 use crate::event::EventKind;
@@ -16,7 +17,7 @@ use crate::halt::Halt;
 use crate::meter;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
-use crate::table::{BoxValue, Definition};
+use crate::table::Definition;
 use crate::trace::GuardedSpan;
 
 impl Engine {

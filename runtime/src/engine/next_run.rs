@@ -8,6 +8,7 @@ use super::changed::check_beginning;
 use super::inner::Engine;
 use super::live::{Beginning, Undriven};
 use super::runs::{Found, Reservation};
+use crate::box_value::BoxValue;
 use crate::catch::caught;
 use crate::compile::check_resources;
 use crate::core::NextRun;
@@ -17,7 +18,7 @@ use crate::halt::Halt;
 use crate::meter;
 use crate::shared::{Journal, Over};
 use crate::store::{NewRun, Record, RunHeader, StoreError, Stored};
-use crate::table::{BoxValue, Definition};
+use crate::table::Definition;
 
 impl Engine {
     /// Ends a run that starts over, and begins the next one here. The next one is driven without having been claimed.

@@ -277,6 +277,7 @@ impl<'e> InputFolds<'e> {
 mod tests {
     use serde_json::{Value, json};
 
+    use crate::box_value::BoxValue;
     use crate::driver::FOLDED;
     use crate::engine::{Engine, Run, Start};
     use crate::json_graphs::made;
@@ -286,7 +287,7 @@ mod tests {
     async fn the_inputs_of_all_nodes_take_one_fold_of_the_records() {
         let engine = Engine::builder().build().expect("nothing is wrong with it");
         let flow = made("START>a; a>b; b>c; c>d; d>END");
-        let run: Run<Value> = Start::new(&engine, &flow.build(), Ok(Box::new(json!(1)))).await.expect("it starts");
+        let run: Run<Value> = Start::new(&engine, &flow.build(), Ok(BoxValue::new(json!(1)))).await.expect("it starts");
         run.outcome().await.expect("it ends");
         let records = run.info().await.expect("it is there").records;
         let before = FOLDED.get();

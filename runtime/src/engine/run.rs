@@ -18,6 +18,7 @@ use super::inner::Engine;
 use super::runs::{End, Live};
 use super::runtime;
 use crate::asked::Question;
+use crate::box_value::BoxValue;
 use crate::event::{EventKind, EventPosition};
 use crate::fault::Failure;
 use crate::node::{Payload, reread};
@@ -25,7 +26,6 @@ use crate::run_error::RunError;
 use crate::shared::{Journal, Progress};
 use crate::signal::AwaitedSignal;
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
-use crate::table::BoxValue;
 use crate::value::{self, Against};
 
 /// A handle to a run, whichever process executes it. Cheap to clone. Dropping it does not stop the run.
@@ -461,13 +461,9 @@ impl<T: Payload> Run<T> {
 }
 
 fn take<T: 'static>(kept: &mut Option<BoxValue>) -> Option<T> {
-    match kept.take()?.downcast::<T>() {
-        Ok(output) => Some(*output),
-        Err(of_another_type) => {
-            *kept = Some(of_another_type);
-            None
-        }
-    }
+    let output = kept.as_mut()?.take()?;
+    *kept = None;
+    Some(output)
 }
 
 fn read<T: Payload>(recorded: &Json) -> Result<T, RunError> {

@@ -8,12 +8,12 @@ use serde_json::Value as Json;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use crate::box_value::BoxValue;
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::halt::Halt;
 use crate::shared::Journal;
 use crate::store::RunKey;
-use crate::table::BoxValue;
 
 /// A run that is driven here.
 pub(crate) struct Live {

@@ -17,6 +17,7 @@ use super::live::{Beginning, ReadyRun, Undriven};
 use super::run::Run;
 use super::runs::{Found, Reservation};
 use super::runtime;
+use crate::box_value::BoxValue;
 use crate::catch::caught;
 use crate::compile::check_resources;
 use crate::core::{TimeLimit, after};
@@ -27,7 +28,7 @@ use crate::node::Payload;
 use crate::shared::Journal;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Owner, Record, StartedBy, Tags};
-use crate::table::{BoxValue, Definition};
+use crate::table::Definition;
 use crate::trace::{self, GuardedSpan, TRACEPARENT};
 use crate::value::{self, Unrecordable, drop_refused};
 use crate::workflow::{Flow, Workflow};
@@ -73,7 +74,7 @@ impl Engine {
         let definition = W::definition();
         let unknown = StartError::NotRegistered { workflow: W::NAME.to_owned() };
         if self.could_be_resumed(definition) {
-            Start::new(self, definition, Ok(Box::new(input))).later_if_registered(definition, unknown)
+            Start::new(self, definition, Ok(BoxValue::new(input))).later_if_registered(definition, unknown)
         } else {
             Start::refused(self, unknown)
         }
@@ -85,7 +86,7 @@ impl Engine {
     /// which it can be registered, so its run could not be resumed.
     pub fn start_flow<I: Payload, O: Payload>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
         if self.could_be_resumed(flow.definition()) {
-            let start = Start::new(self, flow.definition(), Ok(Box::new(input)));
+            let start = Start::new(self, flow.definition(), Ok(BoxValue::new(input)));
             start.later_if_registered(flow.definition(), StartError::FlowInStore)
         } else {
             Start::refused(self, StartError::FlowInStore)

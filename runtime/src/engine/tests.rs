@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::runs::Found;
 use super::{BuildError, Engine, Outcome, Run, RunFilter, Start, StartError};
+use crate::box_value::BoxValue;
 use crate::context::Context;
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::{Cause, Failure, Fault};
@@ -23,7 +24,7 @@ fn engine() -> Engine {
 }
 
 fn start(engine: &Engine, flow: Made, input: Value) -> Start<Value> {
-    Start::new(engine, &flow.build(), Ok(Box::new(input)))
+    Start::new(engine, &flow.build(), Ok(BoxValue::new(input)))
 }
 
 fn chain() -> Made {
@@ -76,7 +77,7 @@ impl Workflow for Waits {
             };
             definition.door.read_plain_input = |json| {
                 let order: Order = crate::value::from_plain(json)?;
-                Ok(Box::new(json!(order.lines.iter().map(|line| line.price).sum::<u32>())))
+                Ok(BoxValue::new(json!(order.lines.iter().map(|line| line.price).sum::<u32>())))
             };
             Arc::new(definition)
         });
@@ -130,8 +131,8 @@ async fn dropping_its_handles_leaves_a_run_going() {
 async fn the_same_id_gives_the_same_run() {
     let engine = engine();
     let flow = chain().build();
-    let first: Run<Value> = Start::new(&engine, &flow, Ok(Box::new(json!(1)))).id("x").await.unwrap();
-    let again: Run<Value> = Start::new(&engine, &flow, Ok(Box::new(json!(1)))).id("x").await.unwrap();
+    let first: Run<Value> = Start::new(&engine, &flow, Ok(BoxValue::new(json!(1)))).id("x").await.unwrap();
+    let again: Run<Value> = Start::new(&engine, &flow, Ok(BoxValue::new(json!(1)))).id("x").await.unwrap();
     first.outcome().await.unwrap();
     assert_eq!(again.events().count().await, first.events().count().await);
     assert_eq!(kinds(&again, 0).await.iter().filter(|kind| kind.contains("run_started")).count(), 1);
@@ -141,8 +142,8 @@ async fn the_same_id_gives_the_same_run() {
 async fn the_same_id_with_another_input_is_an_error() {
     let engine = engine();
     let flow = chain().build();
-    let _: Run<Value> = Start::new(&engine, &flow, Ok(Box::new(json!(1)))).id("x").await.unwrap();
-    let again = Start::<Value>::new(&engine, &flow, Ok(Box::new(json!(2)))).id("x").await;
+    let _: Run<Value> = Start::new(&engine, &flow, Ok(BoxValue::new(json!(1)))).id("x").await.unwrap();
+    let again = Start::<Value>::new(&engine, &flow, Ok(BoxValue::new(json!(2)))).id("x").await;
     let (id, workflow) = ("x".to_owned(), "w".to_owned());
     assert_eq!(again.unwrap_err(), StartError::OtherInput { id, workflow });
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::box_value::BoxValue;
 use crate::field::Unreadable;
 use crate::node::Payload;
 use crate::table::{Emitted, Moment, Routed, Token, Tokens};
@@ -32,7 +33,7 @@ impl Exits {
         let bound = self.bound.filter(|bound| bound.arm == own);
         let spent = bound.filter(|bound| moment.is_spent(bound.level, bound.at_most, bound.spent));
         let choice = spent.map_or(own, |bound| bound.spent);
-        let token = || Token { value: Box::new(value.clone()), hand: |_, _| {} };
+        let token = || Token { value: BoxValue::new(value.clone()), hand: |_, _| {} };
         let tokens = match self.edges[choice] {
             0 => Tokens::None,
             1 => Tokens::One(token()),

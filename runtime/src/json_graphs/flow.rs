@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::exits::{Bound, Exits, recorded};
 use super::net::{Net, net};
+use crate::box_value::BoxValue;
 use crate::context::Context;
 use crate::driver::{Ending, Job, Part};
 use crate::fault::{Cause, Failure, Fault};
@@ -22,8 +23,8 @@ use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
 use crate::state::{StateFacts, StateKeyFact};
 use crate::table::{
-    AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished,
-    Hand, Limits, Moment, Routed, ScopeKind, Token,
+    AnyNode, AnyScope, Arrived, AttemptBody, Compiled, Definition, Door, Emitted, Entry, Error, Finished, Hand, Limits,
+    Moment, Routed, ScopeKind, Token,
 };
 use crate::value::MaxSize;
 
@@ -71,7 +72,7 @@ struct MadeScope {
 }
 
 pub(crate) fn value(arrived: Arrived) -> Value {
-    let open = |token: Token| *token.value.downcast::<Value>().expect("JSON");
+    let open = |mut token: Token| token.value.take::<Value>().expect("JSON");
     match arrived {
         Arrived::One(token) => open(token),
         Arrived::Join { places, .. } => places.into_iter().map(|place| place.map_or(Value::Null, open)).collect(),
@@ -89,28 +90,28 @@ impl AnyNode for MadeNode {
 
     fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault> {
         panic_if(self.panics, Panics::Prepare);
-        Ok(Box::new(value(arrived)))
+        Ok(BoxValue::new(value(arrived)))
     }
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
         panic_if(self.panics, Panics::Copy);
-        Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
+        Ok(BoxValue::new(input.get::<Value>().expect("JSON").clone()))
     }
 
     fn show(&self, input: &BoxValue, max: MaxSize) -> Result<Value, Fault> {
-        Ok(recorded(input.downcast_ref::<Value>().expect("JSON"), max))
+        Ok(recorded(input.get::<Value>().expect("JSON"), max))
     }
 
     fn read_input(&self, input: &Value) -> Result<BoxValue, Unreadable> {
-        Ok(Box::new(input.clone()))
+        Ok(BoxValue::new(input.clone()))
     }
 
-    fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
+    fn run(&self, mut input: BoxValue, context: Context) -> AttemptBody<'static> {
         let (body, exits) = (Arc::clone(&self.body), Arc::clone(&self.exits));
         AttemptBody::new(async move {
             let records = context.records();
             let stop = context.clone();
-            let mut running = body(*input.downcast::<Value>().expect("JSON"), context);
+            let mut running = body(input.take::<Value>().expect("JSON"), context);
             let step = std::future::poll_fn(|waker| match running.as_mut().poll(waker) {
                 std::task::Poll::Ready(step) => std::task::Poll::Ready(Ok(step)),
                 std::task::Poll::Pending => {
@@ -164,6 +165,10 @@ impl AnyNode for MadeNode {
         self.run_once(Arrived::One(Token { value, hand }), context)
     }
 
+    fn pass(&self, _: &mut Token, _: &mut Option<Box<Value>>, _: &Context) -> Result<usize, Finished> {
+        unreachable!("its entry does not say that it never waits")
+    }
+
     fn route_fault(
         &self,
         fault: &Fault,
@@ -198,24 +203,22 @@ impl AnyScope for MadeScope {
         let arrived = value(arrived);
         let arrived = self.items.map_or(arrived.clone(), |items| Value::Array(items(&arrived)));
         Ok(match (self.kind, arrived) {
-            (ScopeKind::Each, Value::Array(items)) => {
-                items.into_iter().map(|item| Box::new(item) as BoxValue).collect()
-            }
-            (_, value) => vec![Box::new(value)],
+            (ScopeKind::Each, Value::Array(items)) => items.into_iter().map(BoxValue::new).collect(),
+            (_, value) => vec![BoxValue::new(value)],
         })
     }
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
-        Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
+        Ok(BoxValue::new(input.get::<Value>().expect("JSON").clone()))
     }
 
     fn show(&self, input: &BoxValue, max: MaxSize) -> Result<Value, Fault> {
-        Ok(recorded(input.downcast_ref::<Value>().expect("JSON"), max))
+        Ok(recorded(input.get::<Value>().expect("JSON"), max))
     }
 
     fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault> {
         panic_if(self.panics, Panics::Leave);
-        let mut values = outputs.into_iter().map(|output| *output.downcast::<Value>().expect("JSON"));
+        let mut values = outputs.into_iter().map(|mut output| output.take::<Value>().expect("JSON"));
         let value = match self.kind {
             ScopeKind::Each => values.collect(),
             ScopeKind::Nested => values.next().expect("one output"),
@@ -396,6 +399,7 @@ impl Made {
                 options: self.options.get(name).cloned().unwrap_or_default(),
                 collects: false,
                 pool: None,
+                never_waits: false,
                 node: Some(Arc::new(node)),
                 scope,
                 resources: self.resources.get(name).copied().into_iter().collect(),
@@ -422,20 +426,20 @@ impl Made {
             entries,
             start: Box::new(move |input| {
                 panic_if(panics, Panics::Start);
-                let input = input.downcast_ref::<Value>().expect("JSON");
+                let input = input.get::<Value>().expect("JSON");
                 let choose = starts_by.filter(|_| !start.labels.is_empty());
                 let label = choose.map(|choose| start.labels[choose(input, start.labels.len())].as_str());
                 start.emit(label, input, Moment::START)
             }),
             end: Box::new(move |arrived| {
                 panic_if(end_panics, Panics::End);
-                Box::new(value(arrived))
+                BoxValue::new(value(arrived))
             }),
             door: Door {
-                read_plain_input: |json| Ok(Box::new(json.clone())),
-                read_input: |json| Ok(Box::new(Value::__from_json(json)?)),
-                write_input: |input, max| input.downcast_ref::<Value>().expect("JSON").__to_json(max),
-                write_output: |output, max| output.downcast_ref::<Value>().expect("JSON").__to_json(max),
+                read_plain_input: |json| Ok(BoxValue::new(json.clone())),
+                read_input: |json| Ok(BoxValue::new(Value::__from_json(json)?)),
+                write_input: |input, max| input.get::<Value>().expect("JSON").__to_json(max),
+                write_output: |output, max| output.get::<Value>().expect("JSON").__to_json(max),
                 input_schema: || schemars::schema_for!(Value),
                 output_schema: || schemars::schema_for!(Value),
                 input: reread::<Value>(),
@@ -463,8 +467,8 @@ impl Made {
             history: Vec::new(),
             snapshot: None,
         };
-        match job.run(Box::new(input)).await {
-            Ending::Completed(output) => Ok(*output.downcast().expect("JSON")),
+        match job.run(BoxValue::new(input)).await {
+            Ending::Completed(mut output) => Ok(output.take().expect("JSON")),
             Ending::Failed(failure) => Err(failure),
             Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) | Ending::Halted(_) => {
                 panic!("nobody could stop it")

@@ -217,6 +217,11 @@ impl Env {
         self.resources.get(&of)
     }
 
+    /// Whether nodes may be replaced.
+    pub(crate) fn has_replacements(&self) -> bool {
+        !self.replacements.is_empty()
+    }
+
     pub(crate) fn replacement(&self, of: TypeId) -> Option<&Thing> {
         if self.replacements.is_empty() { None } else { self.replacements.get(&of) }
     }

@@ -10,6 +10,7 @@ use super::behaviour;
 use super::scenario::Scenario;
 use super::sites::Sites;
 use super::workflows::Workflows;
+use crate::box_value::BoxValue;
 use crate::compile;
 use crate::core::{Derived, Run, TimeLimit};
 use crate::driver::{NoValues, Replay, Taken, derived_record, empty};
@@ -17,7 +18,7 @@ use crate::engine::effective;
 use crate::event::EventKind;
 use crate::shared::Desk;
 use crate::store::{Record, Stored};
-use crate::table::{BoxValue, Definition};
+use crate::table::Definition;
 
 /// Folds the records of one run.
 pub(super) struct Folds {
@@ -112,7 +113,7 @@ impl Folds {
         if let EventKind::RunStarted { input, state, limit, .. } = kind {
             let root = Arc::clone(&self.workflows.run);
             let limit = limit.as_ref().map(TimeLimit::from);
-            return self.begin(String::new(), &root, Box::new(input.clone()), state.clone(), None, limit);
+            return self.begin(String::new(), &root, BoxValue::new(input.clone()), state.clone(), None, limit);
         }
         let is_node = self.sites.is_node(path);
         if let (EventKind::RunCancelling, Some(_)) = (kind, self.sites.which_job(path)) {
@@ -129,7 +130,14 @@ impl Folds {
         {
             let job = Arc::clone(&self.workflows.jobs[which]);
             let input = behaviour::job_gets(&self.scenario, path);
-            derived.extend(self.begin(path.clone(), &job, Box::new(input), Map::new(), Some(path.clone()), None)?);
+            derived.extend(self.begin(
+                path.clone(),
+                &job,
+                BoxValue::new(input),
+                Map::new(),
+                Some(path.clone()),
+                None,
+            )?);
         }
         Ok(derived)
     }
@@ -139,7 +147,7 @@ impl Folds {
         if let EventKind::RunStarted { input, state, limit, .. } = &stored.record.kind {
             let mut replay = started(
                 &self.workflows.run,
-                Box::new(input.clone()),
+                BoxValue::new(input.clone()),
                 state.clone(),
                 None,
                 limit.as_ref().map(TimeLimit::from),

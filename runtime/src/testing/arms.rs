@@ -10,6 +10,7 @@ use graphweft_graph::picture::labelled;
 
 use super::lab::{Lab, fail};
 use super::places::{InGraph, Places};
+use crate::box_value::BoxValue;
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::node::Payload;
 use crate::table::Definition;
@@ -74,7 +75,7 @@ impl<W: Workflow> Lab<W> {
 fn first_choice<W: Workflow>(input: W::Input) -> Option<usize> {
     let definition = W::definition();
     // A routed START calls a conversion of the user. If it panics, the run fails and takes no arm.
-    crate::catch::caught(|| (definition.start)(Box::new(input)).choice).ok()
+    crate::catch::caught(|| (definition.start)(BoxValue::new(input)).choice).ok()
 }
 
 /// All arms of the graphs.

@@ -3,8 +3,9 @@
 use std::any::Any;
 
 use super::group::JoinFn;
+use crate::box_value::BoxValue;
 use crate::fault::Fault;
-use crate::table::{Arrived, BoxValue, Hand};
+use crate::table::{Arrived, Hand};
 
 /// For each way into a node, the function that assembles the input of a join there.
 pub type JoinTable = Vec<Option<JoinFn>>;
@@ -12,7 +13,7 @@ pub type JoinTable = Vec<Option<JoinFn>>;
 /// The arrived tokens, as the node's input.
 pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T, Fault> {
     match arrived {
-        Arrived::One(token) => take_one(token.value, token.hand),
+        Arrived::One(mut token) => take_one(&mut token.value, token.hand),
         Arrived::Join { way, places } => {
             let mut slot: Option<T> = None;
             if let Some(Some(join)) = joins.get(way) {
@@ -24,7 +25,7 @@ pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T,
 }
 
 /// The same of one token.
-pub(crate) fn take_one<T: 'static>(value: BoxValue, hand: Hand) -> Result<T, Fault> {
+pub(crate) fn take_one<T: 'static>(value: &mut BoxValue, hand: Hand) -> Result<T, Fault> {
     let mut slot: Option<T> = None;
     hand(value, &mut slot);
     slot.ok_or_else(unfit::<T>)

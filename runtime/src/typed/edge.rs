@@ -4,7 +4,8 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use super::mention::{Mention, Source};
-use crate::table::{BoxValue, Emitted, Hand, Token, Tokens};
+use crate::box_value::BoxValue;
+use crate::table::{Emitted, Hand, Moment, Token, Tokens};
 
 /// The target takes the value, by `From`.
 pub type Takes = u8;
@@ -60,17 +61,18 @@ pub trait Follows<A: ?Sized, Out, In, Mode> {
         Out: Send + 'static,
         In: 'static,
     {
-        Token { value: Box::new(given.value), hand: hand::<A, Self, Out, In, Mode> }
+        Token { value: BoxValue::new(given.value), hand: hand::<A, Self, Out, In, Mode> }
     }
 
     /// `<label: b>`, for an arm that leads to nothing else.
-    fn emit(choice: usize, value: Out, mode: Mode) -> Emitted
+    fn emit(moment: Moment<'_>, choice: usize, value: Out, _: Mode) -> Emitted
     where
         Self: Sized,
         Out: Send + 'static,
         In: 'static,
     {
-        Emitted { choice, tokens: Tokens::One(Self::token(Given { value, by: PhantomData }, mode)) }
+        let token = Token { value: moment.boxed(value), hand: hand::<A, Self, Out, In, Mode> };
+        Emitted { choice, tokens: Tokens::One(token) }
     }
 
     /// `a => [b]`: `All` is the `Vec` of what the node takes.
@@ -92,7 +94,7 @@ pub trait Follows<A: ?Sized, Out, In, Mode> {
         Out: 'static,
         In: Send + 'static,
     {
-        Token { value: Box::new(given.all.value), hand: hand_items::<A, Self, Out, In, Mode> }
+        Token { value: BoxValue::new(given.all.value), hand: hand_items::<A, Self, Out, In, Mode> }
     }
 }
 
@@ -143,7 +145,7 @@ pub trait Ends<A: ?Sized, Out, Declared, Mode> {
         Out: Send + 'static,
         Declared: 'static,
     {
-        Token { value: Box::new(given.value), hand: hand_end::<Self, A, Out, Declared, Mode> }
+        Token { value: BoxValue::new(given.value), hand: hand_end::<Self, A, Out, Declared, Mode> }
     }
 }
 
@@ -247,18 +249,18 @@ impl<T> Edge<T> {
 impl<T: Send + 'static> Edge<T> {
     /// A live token on this edge.
     pub fn token(&self, value: T) -> Token {
-        Token { value: Box::new(value), hand: self.hand }
+        Token { value: BoxValue::new(value), hand: self.hand }
     }
 }
 
 /// Fills the target's slot by a function of the types that both ends agreed on.
-pub(crate) fn fill<T: 'static, U: 'static>(value: BoxValue, slot: &mut dyn Any, take: impl FnOnce(T) -> U) {
-    if let (Ok(value), Some(slot)) = (value.downcast::<T>(), slot.downcast_mut::<Option<U>>()) {
-        *slot = Some(take(*value));
+pub(crate) fn fill<T: 'static, U: 'static>(value: &mut BoxValue, slot: &mut dyn Any, take: impl FnOnce(T) -> U) {
+    if let (Some(value), Some(slot)) = (value.take::<T>(), slot.downcast_mut::<Option<U>>()) {
+        *slot = Some(take(value));
     }
 }
 
-fn hand<A, B, T, U, M>(value: BoxValue, slot: &mut dyn Any)
+fn hand<A, B, T, U, M>(value: &mut BoxValue, slot: &mut dyn Any)
 where
     A: ?Sized,
     B: Follows<A, T, U, M>,
@@ -268,7 +270,7 @@ where
     fill::<T, U>(value, slot, B::hand);
 }
 
-fn hand_end<E, A, T, O, M>(value: BoxValue, slot: &mut dyn Any)
+fn hand_end<E, A, T, O, M>(value: &mut BoxValue, slot: &mut dyn Any)
 where
     A: ?Sized,
     E: Ends<A, T, O, M>,
@@ -278,13 +280,13 @@ where
     fill::<T, O>(value, slot, E::end);
 }
 
-pub(crate) fn hand_nothing(_: BoxValue, slot: &mut dyn Any) {
+pub(crate) fn hand_nothing(_: &mut BoxValue, slot: &mut dyn Any) {
     if let Some(slot) = slot.downcast_mut::<Option<()>>() {
         *slot = Some(());
     }
 }
 
-fn hand_items<A, B, T, U, M>(value: BoxValue, slot: &mut dyn Any)
+fn hand_items<A, B, T, U, M>(value: &mut BoxValue, slot: &mut dyn Any)
 where
     A: ?Sized,
     B: Follows<A, T, U, M>,
@@ -292,7 +294,7 @@ where
     U: Send + 'static,
 {
     fill::<Vec<T>, Vec<BoxValue>>(value, slot, |items| {
-        items.into_iter().map(|item| Box::new(B::hand(item)) as BoxValue).collect()
+        items.into_iter().map(|item| BoxValue::new(B::hand(item))).collect()
     });
 }
 

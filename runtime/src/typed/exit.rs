@@ -6,9 +6,10 @@ use super::edge::{Copies, Edge, hand_nothing};
 use super::fault_forms::FaultForms;
 use super::mention::{Mention, Source};
 use super::probe::ErrorJson;
+use crate::box_value::BoxValue;
 use crate::fault::Fault;
 use crate::field::Unreadable;
-use crate::table::{BoxValue, Emitted, Hand, Moment, Routed, Token, Tokens};
+use crate::table::{Emitted, Hand, Moment, Routed, Token, Tokens};
 use crate::value::{Against, MaxSize, Unrecordable};
 
 /// How the output `T` and the error `E` of a node are routed.
@@ -72,7 +73,7 @@ impl<T: Send + 'static, E> Exit<T, E> {
     pub(crate) fn value(&self, value: T, moment: Moment<'_>) -> Emitted {
         match self {
             Exit::Terminal => Emitted { choice: 0, tokens: Tokens::None },
-            Exit::One(hand) => emit_one(0, Token { value: Box::new(value), hand: *hand }),
+            Exit::One(hand) => emit_one(0, Token { value: moment.boxed(value), hand: *hand }),
             Exit::Many(hands, copy) => to_many(hands, *copy, value),
             Exit::AndUnit(exit) => exit.and_unit(value, moment),
             Exit::Value(route) => route(value, moment),
@@ -80,17 +81,17 @@ impl<T: Send + 'static, E> Exit<T, E> {
         }
     }
 
-    /// The same for a value in a box, which is reused if there is one edge.
-    pub(crate) fn boxed(&self, value: Box<T>, moment: Moment<'_>) -> Emitted {
+    /// The same for a value in a box, which is reused if there is one edge. `None` if it has another type.
+    pub(crate) fn boxed(&self, mut value: BoxValue, moment: Moment<'_>) -> Option<Emitted> {
         match self {
-            Exit::One(hand) => emit_one(0, Token { value, hand: *hand }),
-            _ => self.value(*value, moment),
+            Exit::One(hand) if value.is::<T>() => Some(emit_one(0, Token { value, hand: *hand })),
+            _ => Some(self.value(value.take()?, moment)),
         }
     }
 
     fn and_unit(&self, value: T, moment: Moment<'_>) -> Emitted {
         let Emitted { choice, tokens } = self.value(value, moment);
-        let unit = Token { value: Box::new(()), hand: hand_nothing };
+        let unit = Token { value: BoxValue::new(()), hand: hand_nothing };
         let tokens = match tokens {
             Tokens::None => Tokens::One(unit),
             Tokens::One(token) => Tokens::Many(vec![token, unit]),
@@ -155,8 +156,8 @@ impl<T: Send + 'static, E> Exit<T, E> {
 fn to_many<T: Send + 'static>(hands: &[Hand], copy: fn(&T) -> T, value: T) -> Emitted {
     let mut tokens = Vec::with_capacity(hands.len());
     if let Some((last, others)) = hands.split_last() {
-        tokens.extend(others.iter().map(|hand| Token { value: Box::new(copy(&value)), hand: *hand }));
-        tokens.push(Token { value: Box::new(value), hand: *last });
+        tokens.extend(others.iter().map(|hand| Token { value: BoxValue::new(copy(&value)), hand: *hand }));
+        tokens.push(Token { value: BoxValue::new(value), hand: *last });
     }
     Emitted { choice: 0, tokens: Tokens::Many(tokens) }
 }

@@ -1,7 +1,7 @@
 //! How the error of a node is made of a fault.
 
+use crate::box_value::BoxValue;
 use crate::fault::Fault;
-use crate::table::BoxValue;
 
 /// How a fault becomes an error.
 pub struct FaultForms<E> {

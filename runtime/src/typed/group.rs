@@ -27,7 +27,7 @@ pub trait Place {
 }
 
 fn unpack<T: 'static>(token: Option<Token>) -> Option<T> {
-    token?.value.downcast::<T>().ok().map(|value| *value)
+    token?.value.take()
 }
 
 impl<A: Source> Place for Always<A> {

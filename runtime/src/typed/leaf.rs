@@ -1,11 +1,12 @@
 //! A node's body behind [`AnyNode`].
 
 use std::any::TypeId;
+use std::cell::Cell;
 use std::future::{Future, poll_fn, ready};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
 use super::arrival::{JoinTable, take, take_one};
@@ -13,6 +14,7 @@ use super::edge::Edge;
 use super::exit::{Exit, Unrouted, exit_one};
 use super::mention::{Target, show};
 use super::scope::NestedScope;
+use crate::box_value::BoxValue;
 use crate::context::Context;
 use crate::draft::Part;
 use crate::error_text::is_too_deep;
@@ -26,7 +28,8 @@ use crate::options::{NodeOptions, Retryable};
 use crate::pool::{executor_of, send_away, take_result};
 use crate::replacement::Replacement;
 use crate::table::{
-    AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Moment, Routed, no_body,
+    AnyNode, AnyScope, Arrived, AttemptBody, Emitted, Entry, Error, Finished, Hand, Moment, Routed, Token, Tokens,
+    no_body,
 };
 use crate::value::{MaxSize, drop_refused};
 
@@ -112,31 +115,44 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 }
                 None => {
                     let mut body = pin!(leaf.node.run(input, &context));
-                    poll_fn(|waker| or_fault(body.as_mut().poll(waker), &context)).await
+                    poll_fn(|waker| match or_fault(body.as_mut().poll(waker), &context) {
+                        Poll::Pending if const { N::FACTS.never_waits } => Poll::Ready(Err(waits::<N>(&context))),
+                        polled => polled,
+                    })
+                    .await
                 }
             };
-            let output = match result {
-                Ok(Ok(output)) => output,
-                Ok(Err(error)) => return leaf.fail(error, context.records(), Moment::of(&context)),
-                Err(fault) => return Finished::from(fault),
-            };
-            let Some(given) = Y::give(output) else { return Finished::Waiting };
-            if !N::STATE.writes.is_empty()
-                && let Err(fault) = context.0.has_written(N::STATE.writes, Y::COLLECTS)
-            {
-                return Finished::from(fault);
-            }
-            match context.records() {
-                Some(max) => match leaf.recorded(given, max, Moment::of(&context)) {
-                    Ok((emitted, output)) => {
-                        Finished::Emitted { emitted, output: Some(output), holder: Some(context.into_holder()) }
+            match result {
+                Ok(result) => match leaf.given(result, &context) {
+                    Ok((given, output)) => {
+                        let emitted = leaf.exit.value(given, Moment::of(&context));
+                        Finished::Emitted { emitted, output, holder: Some(context.into_holder()) }
                     }
-                    Err(fault) => Finished::from(fault),
+                    Err(finished) => finished,
                 },
-                None => {
-                    let emitted = leaf.exit.value(given, Moment::of(&context));
-                    Finished::Emitted { emitted, output: None, holder: Some(context.into_holder()) }
-                }
+                Err(fault) => Finished::from(fault),
+            }
+        }
+    }
+
+    /// What an attempt that returns this gives, and what is recorded of that; or how else it has ended.
+    #[inline]
+    fn given(
+        &self,
+        result: Result<N::Output, N::Error>,
+        context: &Context,
+    ) -> Result<(Y::Given, Option<Box<serde_json::Value>>), Finished> {
+        let output = result.map_err(|error| self.fail(error, context.records(), Moment::of(context)))?;
+        let given = Y::give(output).ok_or(Finished::Waiting)?;
+        if !N::STATE.writes.is_empty() {
+            context.0.has_written(N::STATE.writes, Y::COLLECTS)?;
+        }
+        let Some(max) = context.records() else { return Ok((given, None)) };
+        match given.__to_json(max) {
+            Ok(output) => Ok((given, Some(Box::new(output)))),
+            Err(error) => {
+                drop_refused(given);
+                Err(Finished::from(Fault::unrecordable("output", error)))
             }
         }
     }
@@ -220,22 +236,6 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         }
     }
 
-    /// What it emits, and what is recorded of that.
-    fn recorded(
-        &self,
-        given: Y::Given,
-        max: MaxSize,
-        moment: Moment<'_>,
-    ) -> Result<(Emitted, Box<serde_json::Value>), Fault> {
-        match given.__to_json(max) {
-            Ok(output) => Ok((self.exit.value(given, moment), Box::new(output))),
-            Err(error) => {
-                drop_refused(given);
-                Err(Fault::unrecordable("output", error))
-            }
-        }
-    }
-
     /// An error that is routed and cannot be recorded is retried like any other. It takes no arm, since a resumed run
     /// would not know the value on it.
     fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
@@ -287,7 +287,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     }
 
     fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault> {
-        Ok(Box::new(take::<N::Input>(arrived, &self.joins)?))
+        Ok(BoxValue::new(take::<N::Input>(arrived, &self.joins)?))
     }
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
@@ -299,13 +299,13 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     }
 
     fn read_input(&self, input: &serde_json::Value) -> Result<BoxValue, Unreadable> {
-        Ok(Box::new(read_whole::<N::Input>(input)?))
+        Ok(BoxValue::new(read_whole::<N::Input>(input)?))
     }
 
-    fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
-        match input.downcast::<N::Input>() {
-            Ok(input) => Self::attempt_body(taken(*input), context),
-            Err(_) => AttemptBody::new(ready(Finished::from(wrong_input::<N>()))),
+    fn run(&self, mut input: BoxValue, context: Context) -> AttemptBody<'static> {
+        match input.take::<N::Input>() {
+            Some(input) => Self::attempt_body(taken(input), context),
+            None => AttemptBody::new(ready(Finished::from(wrong_input::<N>()))),
         }
     }
 
@@ -315,12 +315,12 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
 
     fn go_on(
         &self,
-        value: BoxValue,
+        mut value: BoxValue,
         hand: Hand,
         context: Context,
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static> {
-        let input = match take_one(value, hand) {
+        let input = match take_one(&mut value, hand) {
             Ok(input) => taken(input),
             Err(fault) => return AttemptBody::new(ready(Finished::from(fault))),
         };
@@ -330,6 +330,38 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
                 body
             }
             _ => Self::attempt_body(input, context),
+        }
+    }
+
+    fn pass(
+        &self,
+        token: &mut Token,
+        output: &mut Option<Box<serde_json::Value>>,
+        context: &Context,
+    ) -> Result<usize, Finished> {
+        if const { !N::FACTS.never_waits } {
+            return Err(Finished::from(waits::<N>(context)));
+        }
+        let input = take_one(&mut token.value, token.hand)?;
+        let polled = {
+            let body = pin!(self.node.run(input, context));
+            body.poll(&mut Waker::from_waker(std::task::Waker::noop()))
+        };
+        let Poll::Ready(result) = polled else { return Err(Finished::from(waits::<N>(context))) };
+        let (given, recorded) = self.given(result, context)?;
+        *output = recorded;
+        if let Exit::One(hand) = &self.exit {
+            token.value.put(given);
+            token.hand = *hand;
+            return Ok(0);
+        }
+        let spare = Cell::new(Some(std::mem::replace(&mut token.value, BoxValue::empty())));
+        match self.exit.value(given, Moment::of(context).with_box(&spare)) {
+            Emitted { choice, tokens: Tokens::One(emitted) } => {
+                *token = emitted;
+                Ok(choice)
+            }
+            emitted => Err(Finished::Emitted { emitted, output: output.take(), holder: None }),
         }
     }
 
@@ -374,13 +406,23 @@ fn taken<N, I>(input: I) -> impl FnOnce(&N) -> Result<I, Fault> {
     |_| Ok(input)
 }
 
+fn waits<N: Node>(context: &Context) -> Fault {
+    let message = format!(
+        "`{}` waits, and its function, `{}`, has no `.await`: a macro in it has one, under the name of a macro of the \
+         standard library. Give that macro another name",
+        context.path(),
+        std::any::type_name::<N>()
+    );
+    Fault::Context { message }
+}
+
 fn wrong_input<N: Node>() -> Fault {
     Fault::Context { message: format!("a kept input does not have the type `{}`", std::any::type_name::<N::Input>()) }
 }
 
 fn copy_input<N: Node>(input: &BoxValue) -> Result<BoxValue, Fault> {
-    let input = input.downcast_ref::<N::Input>().ok_or_else(wrong_input::<N>)?;
-    Ok(Box::new(N::copy(input)?))
+    let input = input.get::<N::Input>().ok_or_else(wrong_input::<N>)?;
+    Ok(BoxValue::new(N::copy(input)?))
 }
 
 /// The name of an entry.
@@ -494,6 +536,7 @@ fn describe<N: Node, Y: Yields<N>>(name: Name, options: NodeOptions, leaf: Leaf<
         options,
         collects: false,
         pool: N::FACTS.pool,
+        never_waits: N::FACTS.never_waits,
         resources: leaf.node.resources(),
         node: Some(Arc::new(leaf)),
         scope: None,

@@ -4,11 +4,11 @@ use std::marker::PhantomData;
 
 use schemars::Schema;
 
+use crate::box_value::BoxValue;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload};
 use crate::node_info::NodeInfo;
-use crate::table::BoxValue;
 use crate::value::{MaxSize, Unrecordable, check_json};
 
 /// An expression that names a node's type.
@@ -165,7 +165,7 @@ pub(super) fn show<T: Target>(input: &BoxValue, max: MaxSize) -> Result<serde_js
     let wanted = || Fault::Context {
         message: format!("an input does not have the type `{}`", std::any::type_name::<T::Input>()),
     };
-    let input = input.downcast_ref::<T::Input>().ok_or_else(wanted)?;
+    let input = input.get::<T::Input>().ok_or_else(wanted)?;
     T::show(input, max).map_err(|error| Fault::Context { message: format!("the input is not JSON: {error}") })
 }
 

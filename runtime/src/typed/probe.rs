@@ -118,7 +118,7 @@ impl<T: From<Fault>, In> FaultProbe<T, In> {
 impl<T: FromFault<In>, In: Clone + 'static> FaultProbe<T, In> {
     /// A fault may take the arm of the error, with the input.
     pub const WITH_INPUT: Option<FromFaultAndInput<T>> =
-        Some(|fault, input| Some(T::from_fault(fault, *input.downcast::<In>().ok()?)));
+        Some(|fault, mut input| Some(T::from_fault(fault, input.take()?)));
 }
 
 /// How an error that is routed is recorded and read back.

@@ -12,6 +12,7 @@ use super::group::JoinFn;
 
 use super::mention::{Each, Source, Target, show};
 use super::shape::{Shape, Shaped};
+use crate::box_value::BoxValue;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::graph::Graph;
@@ -19,8 +20,7 @@ use crate::node::{Node, Payload, not_written, reread};
 use crate::options::NodeOptions;
 use crate::state::StateFacts;
 use crate::table::{
-    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, GivenKey, Limits, Moment, Reread, Routed,
-    ScopeKind,
+    AnyScope, Arrived, Definition, Door, Emitted, Entry, Finished, GivenKey, Limits, Moment, Reread, Routed, ScopeKind,
 };
 use crate::value::{MaxSize, Unrecordable};
 use crate::workflow::{Flow, Workflow};
@@ -46,13 +46,13 @@ fn mismatch<T>() -> Fault {
     Fault::Context { message: format!("a value does not have the type `{}`", std::any::type_name::<T>()) }
 }
 
-fn open<T: 'static>(value: BoxValue) -> Result<T, Fault> {
-    value.downcast::<T>().map(|value| *value).map_err(|_| mismatch::<T>())
+fn open<T: 'static>(mut value: BoxValue) -> Result<T, Fault> {
+    value.take().ok_or_else(mismatch::<T>)
 }
 
 fn copy<T: Target>(input: &BoxValue) -> Result<BoxValue, Fault> {
-    let input = input.downcast_ref::<T::Input>().ok_or_else(mismatch::<T::Input>)?;
-    Ok(Box::new(T::copy(input)?))
+    let input = input.get::<T::Input>().ok_or_else(mismatch::<T::Input>)?;
+    Ok(BoxValue::new(T::copy(input)?))
 }
 
 fn finish<S: Source, E>(
@@ -76,7 +76,7 @@ impl<N: Node> AnyScope for NestedScope<N> {
     }
 
     fn enter(&self, arrived: Arrived) -> Result<Vec<BoxValue>, Fault> {
-        Ok(vec![Box::new(take::<N::Input>(arrived, &self.joins)?)])
+        Ok(vec![BoxValue::new(take::<N::Input>(arrived, &self.joins)?)])
     }
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
@@ -170,6 +170,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
         options: NodeOptions::default(),
         collects: false,
         pool: None,
+        never_waits: false,
         node: None,
         scope: Some(Arc::new(scope)),
         resources,
@@ -232,15 +233,15 @@ pub fn define<I: Payload, O: Payload>(
         entries: distinct(entries, &graph),
         graph,
         is_unit: shape.is_unit,
-        start: Box::new(move |input| match input.downcast::<I>() {
-            Ok(input) => start.boxed(input, Moment::START),
-            Err(_) => unreachable!("a workflow is entered through its own input type"),
+        start: Box::new(move |input| match start.boxed(input, Moment::START) {
+            Some(emitted) => emitted,
+            None => unreachable!("a workflow is entered through its own input type"),
         }),
         end: Box::new(move |arrived| match arrived {
             // An edge to END passes its value on unchanged.
             Arrived::One(token) if token.value.is::<O>() => token.value,
             arrived => match take::<O>(arrived, &end) {
-                Ok(output) => Box::new(output),
+                Ok(output) => BoxValue::new(output),
                 Err(fault) => unreachable!("END takes what its edges were checked for: {fault}"),
             },
         }),
@@ -250,11 +251,11 @@ pub fn define<I: Payload, O: Payload>(
         door: Door {
             read_plain_input: |json| {
                 let input = I::__from_plain(json)?;
-                Ok(Box::new(input))
+                Ok(BoxValue::new(input))
             },
             read_input: |json| {
                 let input = I::__from_json(json)?;
-                Ok(Box::new(input))
+                Ok(BoxValue::new(input))
             },
             write_input: write::<I>,
             write_output: write::<O>,
@@ -266,7 +267,7 @@ pub fn define<I: Payload, O: Payload>(
 }
 
 fn write<T: Payload>(value: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
-    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), |value| value.__to_json(max))
+    value.get::<T>().map_or(Ok(serde_json::Value::Null), |value| value.__to_json(max))
 }
 
 /// Two functions may have the same `name = ".."`; in one workflow they get the names that were written there instead.

@@ -47,6 +47,7 @@ mod long_runs;
 mod looking;
 mod loops;
 mod nested;
+mod never_waiting;
 mod node_infos;
 mod node_inputs;
 mod notes;

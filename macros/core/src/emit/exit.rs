@@ -247,7 +247,8 @@ impl Emission<'_> {
             && let Some(source) = self.flow.edges.get(*edge).map(|edge| edge.from)
         {
             let (shown, input, target) = (self.arm_shown(source), self.input_of(mention), self.target_type(mention));
-            return quote_spanned!(span=> { <#target as __gw::Follows<#shown, _, #input, _>>::emit(#arm, #payload, 0) });
+            let moment = moment(glue(self.map_span(node)));
+            return quote_spanned!(span=> { <#target as __gw::Follows<#shown, _, #input, _>>::emit(#moment, #arm, #payload, 0) });
         }
         let last = edges.iter().rev().find(|edge| target(**edge).is_some()).copied();
         let tokens: Vec<TokenStream> = edges

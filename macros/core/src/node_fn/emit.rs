@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use syn::{GenericArgument, Path, PathArguments, Type, TypePath, Visibility};
 
 use super::signature::{NodeFn, Parameter};
+use super::waiting::never_waits;
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::editor;
 use crate::emit::options::{default_crate, may_retry, node_options};
@@ -387,7 +388,8 @@ fn made(node: &NodeFn, returns: &Returns<'_>, options: &NodeOptions, krate: &Pat
         }
     };
     let in_pool = options.pool.as_ref().map(|pool| quote!(.in_pool(#pool)));
-    quote!(const FACTS: #krate::__::NodeFacts<Self::Input, Self::Error> = #krate::__::NodeFacts::#made #in_pool;)
+    let never_waits = never_waits(node, options).then(|| quote!(.never_waits()));
+    quote!(const FACTS: #krate::__::NodeFacts<Self::Input, Self::Error> = #krate::__::NodeFacts::#made #in_pool #never_waits;)
 }
 
 /// The traits with what a probe finds of a type that has nothing of its own.

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::seconds_since;
+use crate::box_value::BoxValue;
 use crate::context::Context;
 use crate::driver::{Ending, Job, Part};
 use crate::json_graphs::{Made, Step, made};
@@ -51,7 +52,7 @@ async fn cancelling_a_run_drops_every_node() {
     };
     let flow = made("START>a; START>b; (a,b)>END").node("a", move |_, _| wait(a())).node("b", move |_, _| wait(b()));
     let (job, token) = job(flow, Env::default());
-    let run = tokio::spawn(job.run(Box::new(json!(1))));
+    let run = tokio::spawn(job.run(BoxValue::new(json!(1))));
     for _ in 0..3 {
         tokio::task::yield_now().await;
     }
@@ -75,7 +76,7 @@ async fn a_node_that_listens_may_clean_up() {
         }
     };
     let (job, token) = job(made("START>a; a>END").node("a", clean_up), Env::default());
-    let run = tokio::spawn(job.run(Box::new(json!(1))));
+    let run = tokio::spawn(job.run(BoxValue::new(json!(1))));
     tokio::task::yield_now().await;
     token.cancel();
     assert!(matches!(run.await, Ok(Ending::Cancelled)));
@@ -90,7 +91,7 @@ async fn a_node_that_listens_and_stays_is_dropped_after_the_grace_period() {
     };
     let env = Env { cancel_grace_period: Duration::from_secs(3), ..Env::default() };
     let (job, token) = job(made("START>a; a>END").node("a", stay), env);
-    let run = tokio::spawn(job.run(Box::new(json!(1))));
+    let run = tokio::spawn(job.run(BoxValue::new(json!(1))));
     tokio::task::yield_now().await;
     let begun = Instant::now();
     token.cancel();
@@ -103,7 +104,7 @@ async fn a_node_that_does_not_listen_is_not_waited_for() {
     let begun = Instant::now();
     let (job, token) = job(made("START>a; a>END").node("a", |_, _| std::future::pending()), Env::default());
     token.cancel();
-    job.run(Box::new(json!(1))).await;
+    job.run(BoxValue::new(json!(1))).await;
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
