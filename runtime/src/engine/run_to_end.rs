@@ -106,7 +106,7 @@ impl<T: Payload> Start<T> {
                         drop(in_caller);
                         Run::of_live(&engine, live)
                     }
-                    Err(Halt::ShutDown) => left_to_others(&engine, &journal).await,
+                    Err(Halt::ShutDown) => Box::pin(left_to_others(&engine, &journal)).await,
                     Err(halt) => return Err(StartError::from(halt).into()),
                 }
             }

@@ -329,7 +329,7 @@ impl<T> Start<T> {
                 let journal = Arc::clone(ready.journal());
                 match engine.launch(reservation, ready) {
                     Ok(live) => Ok(Run::of_live(&engine, live)),
-                    Err(Halt::ShutDown) => Ok(left_to_others(&engine, &journal).await),
+                    Err(Halt::ShutDown) => Ok(Box::pin(left_to_others(&engine, &journal)).await),
                     Err(halt) => Err(halt.into()),
                 }
             }
@@ -375,7 +375,7 @@ impl<T> Start<T> {
         let reservation = loop {
             match engine.0.runs.reserve(&checked.id) {
                 // It may have been deleted since, and this be the first run of that id.
-                Found::Live(live) if live.journal.is_ending() => Engine::until_gone(&live).await,
+                Found::Live(live) if live.journal.is_ending() => Box::pin(Engine::until_gone(&live)).await,
                 Found::Live(live) => {
                     checked.is_same(&live.journal.workflow, Some(&live.input))?;
                     return Ok(Prepared::Existing(Run::of_live(&engine, live)));
@@ -428,7 +428,9 @@ impl<T> Start<T> {
                 if header.status.is_over() {
                     return Ok(Prepared::Existing(Run::of_header(&engine, &header)));
                 }
-                Ok(Prepared::Existing(match engine.take_up(reservation, header.clone(), &definition).await? {
+                // In a box: seldom, and four times as large as all else of the future.
+                let taken_up = Box::pin(engine.take_up(reservation, header.clone(), &definition));
+                Ok(Prepared::Existing(match taken_up.await? {
                     Some(live) => Run::of_live(&engine, live),
                     None => Run::of_header(&engine, &header),
                 }))
