@@ -194,8 +194,8 @@ pub enum EventKind {
         /// Its writes to the run's state.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<StateWrite>,
-        /// If it was the last node of an item of a `[..]`: how many of the items are done. A list shows this without reading the
-        /// records of the run.
+        /// If it was the last node of an item of a `[..]`, none of whose items has failed: how many of the items are done. A list
+        /// shows this without reading the records of the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         items: Option<ItemsDone>,
     },

@@ -47,6 +47,11 @@ impl<V> Run<V> {
                 };
                 counts.then_some(Event::TimerFired { task })
             }
+            Report::IdleItem { task, item } => {
+                let at = self.state.tasks.get(task)?;
+                let is_wanted = at.stopping.is_none() && at.items()?.is_before_failed(item);
+                is_wanted.then_some(Event::ItemCancelled { task, item })
+            }
             Report::StartsOver { task, next } => match self.live(task)? {
                 None => Some(Event::StartingOver { task, next }),
                 Some(_) => self.stopped(task),

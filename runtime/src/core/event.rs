@@ -111,6 +111,11 @@ pub(crate) enum Report<V> {
     TimerFired {
         task: TaskId,
     },
+    /// An item only waits, before one that has failed.
+    IdleItem {
+        task: TaskId,
+        item: usize,
+    },
     /// A node ends the run, so that another one follows.
     StartsOver {
         task: TaskId,

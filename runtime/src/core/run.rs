@@ -132,10 +132,11 @@ impl<V> Run<V> {
         (items.kind == ScopeKind::Each).then_some((around, item))
     }
 
-    /// How many items of a `[..]` are done, and how many there are, if this one is done.
+    /// How many items of a `[..]` are done, and how many there are, if this one is done. `None` where one has failed: of
+    /// those that are not under way then, some are cancelled and some have never begun.
     pub(crate) fn items_done(&self, around: TaskId, item: usize) -> Option<(usize, usize)> {
         let items = self.state.tasks.get(around)?.items()?;
-        let is_done = items.children.get(item)?.is_none();
+        let is_done = items.children.get(item)?.is_none() && items.failed.is_none();
         is_done.then(|| (items.children.len() - items.open - items.lent - items.pending.len(), items.children.len()))
     }
 

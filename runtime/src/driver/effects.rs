@@ -207,7 +207,12 @@ impl Driver {
 
     /// Concludes a node that waited for the graphs inside it, or for its arrivals: all of them are over.
     fn conclude(&mut self, task: TaskId) {
-        let (Some(place), Some(conclusion)) = (self.place_of(task), self.run.take_conclusion(task)) else { return };
+        let Some(place) = self.place_of(task) else { return };
+        let Some(conclusion) = self.run.take_conclusion(task) else {
+            let found = "what is inside its task is under way".to_owned();
+            self.halt = Some(self.is_impossible(&Impossible { event: "a conclusion", found }));
+            return;
+        };
         // Another attempt would repeat everything inside, also what may be made at most once and was cut short.
         let has_cut = self.run.has_cut_inside(task);
         match conclusion {

@@ -22,7 +22,7 @@ use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
 use crate::box_value::BoxValue;
 use crate::catch::caught;
-use crate::core::{Event, Report, Run, RunEnd, TaskId, TimeLimit};
+use crate::core::{Report, Run, RunEnd, TaskId, TimeLimit};
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::halt::Halt;
@@ -388,7 +388,7 @@ impl Driver {
                 }
             }
             Occurrence::Said | Occurrence::Batch => {}
-            Occurrence::IdleItem(task, item) => self.commit(Event::ItemCancelled { task, item }, None),
+            Occurrence::IdleItem(task, item) => self.report(Report::IdleItem { task, item }, None),
             Occurrence::Still(generation) => self.is_now_still(generation),
             Occurrence::Broken(fault) => return Err(fault),
         }

@@ -107,6 +107,9 @@ impl<V> RunState<V> {
             self.fold_collector_writes(program, task, &set.local).map_err(misfit)?;
         }
         let at = self.end_task(program, task)?;
+        if self.collector(program, at.scope, at.frame, at.node)?.is_none() {
+            return Err(Box::new(Impossible { event: "", found: "its node takes one arrival".to_owned() }));
+        }
         self.wait_for_arrival(program, at.scope, at.frame, at.node)
     }
 

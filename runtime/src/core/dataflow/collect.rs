@@ -128,7 +128,7 @@ impl<V> RunState<V> {
         Ok(inner == outer)
     }
 
-    fn collector(
+    pub(in crate::core) fn collector(
         &mut self,
         program: &Program,
         scope: usize,
