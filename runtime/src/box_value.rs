@@ -45,7 +45,7 @@ impl BoxValue {
         self.0.downcast_ref::<Option<T>>()?.as_ref()
     }
 
-    /// Whether it is of this type.
+    /// Whether it is of this type. Its value may have been taken.
     pub(crate) fn is<T: 'static>(&self) -> bool {
         self.0.is::<Option<T>>()
     }

@@ -1,6 +1,6 @@
 //! What is known of a node without a value of it.
 
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 
 use serde::Serialize;
 
@@ -61,8 +61,8 @@ pub struct NodeFacts<I, E> {
     pub(crate) is_by_hand: bool,
     /// The pool that executes its attempts.
     pub(crate) pool: Option<&'static str>,
-    /// Whether each call of `run` is done by its first poll.
-    pub(crate) never_waits: bool,
+    /// The type whose `run` is done by its first poll. The constant may be that of another node, which this one has inside.
+    pub(crate) never_waits: Option<fn() -> TypeId>,
 }
 
 impl<I, E> Clone for NodeFacts<I, E> {
@@ -84,7 +84,7 @@ impl<I, E> NodeFacts<I, E> {
         write_error: None,
         is_by_hand: true,
         pool: None,
-        never_waits: false,
+        never_waits: None,
     };
 
     /// The name of the node, in paths and as a tool.
@@ -133,7 +133,7 @@ impl<I, E> NodeFacts<I, E> {
             write_error: None,
             is_by_hand: false,
             pool: None,
-            never_waits: false,
+            never_waits: None,
         }
     }
 
@@ -164,10 +164,15 @@ impl<I, E> NodeFacts<I, E> {
         NodeFacts { pool: Some(pool), ..self }
     }
 
-    /// Each call of `run` is done by its first poll. For macros, which see that.
+    /// Each call of the `run` of `N` is done by its first poll. For macros, which see that.
     #[doc(hidden)]
-    pub const fn never_waits(self) -> Self {
-        NodeFacts { never_waits: true, ..self }
+    pub const fn never_waits<N: 'static>(self) -> Self {
+        NodeFacts { never_waits: Some(TypeId::of::<N>), ..self }
+    }
+
+    /// Whether that is so for `N`.
+    pub(crate) fn says_never_waits<N: 'static>(&self) -> bool {
+        self.never_waits.is_some_and(|of| of() == TypeId::of::<N>())
     }
 
     /// What it says of an error, outermost first.

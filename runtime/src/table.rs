@@ -324,7 +324,7 @@ pub struct Entry {
     pub collects: bool,
     /// The pool that executes its attempts; `None` is the engine of the run.
     pub pool: Option<&'static str>,
-    /// Whether each attempt at it is done by its first poll.
+    /// Whether each attempt at it is done by its first poll, if it is not replaced: a mock may wait.
     pub never_waits: bool,
     /// Its body. A nested workflow has one too, for a mock.
     pub node: Option<Arc<dyn AnyNode>>,

@@ -3,7 +3,8 @@
 //!
 //! The only effect of such a node is its value, and the core uses that only when all of them are done. So if nothing
 //! else is under way, the core lends them out ([`LentNodes`]). Lanes take one after another and poll it once. An
-//! attempt and the box of a body are reused from node to node, and all of them are reported to the core together.
+//! attempt and the box of a body are reused from node to node (a node that never waits needs none), and all of them are reported to
+//! the core together.
 //!
 //! ```text
 //!   pending ──> polled by a lane ──> done ──────────────────────────────────> reported to the core with all others

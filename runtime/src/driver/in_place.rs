@@ -127,8 +127,8 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
                 finished => return Advanced::Ended(finished),
             };
             let mut context = holder.map(Context::of_holder);
-            // Neither the token nor the context is moved from one node that never waits to the next: what was written in
-            // two parts and is read as one makes the processor wait.
+            // Neither the token nor the context is moved from one node that never waits to the next. A move reads as one what
+            // was just written in two parts, which the processor cannot forward from its stores to its loads.
             let (node, context) = loop {
                 let Some(node) = self.step(choice, &mut output, &mut context) else {
                     let emitted = Emitted { choice, tokens: Tokens::One(token) };

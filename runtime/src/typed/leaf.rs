@@ -116,7 +116,8 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 None => {
                     let mut body = pin!(leaf.node.run(input, &context));
                     poll_fn(|waker| match or_fault(body.as_mut().poll(waker), &context) {
-                        Poll::Pending if const { N::FACTS.never_waits } => Poll::Ready(Err(waits::<N>(&context))),
+                        // As in `pass`, so that it is seen wherever the node is in the graph.
+                        Poll::Pending if N::FACTS.says_never_waits::<N>() => Poll::Ready(Err(waits::<N>(&context))),
                         polled => polled,
                     })
                     .await
@@ -339,7 +340,8 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         output: &mut Option<Box<serde_json::Value>>,
         context: &Context,
     ) -> Result<usize, Finished> {
-        if const { !N::FACTS.never_waits } {
+        // Known before code is made: only nodes that never wait have the code for it.
+        if const { N::FACTS.never_waits.is_none() } {
             return Err(Finished::from(waits::<N>(context)));
         }
         let input = take_one(&mut token.value, token.hand)?;
@@ -347,8 +349,8 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
             let body = pin!(self.node.run(input, context));
             body.poll(&mut Waker::from_waker(std::task::Waker::noop()))
         };
-        let Poll::Ready(result) = polled else { return Err(Finished::from(waits::<N>(context))) };
-        let (given, recorded) = self.given(result, context)?;
+        let Poll::Ready(result) = or_fault(polled, context) else { return Err(Finished::from(waits::<N>(context))) };
+        let (given, recorded) = self.given(result?, context)?;
         *output = recorded;
         if let Exit::One(hand) = &self.exit {
             token.value.put(given);
@@ -408,8 +410,8 @@ fn taken<N, I>(input: I) -> impl FnOnce(&N) -> Result<I, Fault> {
 
 fn waits<N: Node>(context: &Context) -> Fault {
     let message = format!(
-        "`{}` waits, and its function, `{}`, has no `.await`: a macro in it has one, under the name of a macro of the \
-         standard library. Give that macro another name",
+        "`{}` waits, and its function, `{}`, shows no `.await`: a macro in it has one, under the name of a macro of the \
+         standard library, or of `json!`. Give that macro another name",
         context.path(),
         std::any::type_name::<N>()
     );
@@ -536,7 +538,7 @@ fn describe<N: Node, Y: Yields<N>>(name: Name, options: NodeOptions, leaf: Leaf<
         options,
         collects: false,
         pool: N::FACTS.pool,
-        never_waits: N::FACTS.never_waits,
+        never_waits: N::FACTS.says_never_waits::<N>(),
         resources: leaf.node.resources(),
         node: Some(Arc::new(leaf)),
         scope: None,

@@ -265,3 +265,143 @@ async fn others_get_their_turn_meanwhile() {
     }
     assert_eq!((seen, spinning.await.unwrap().unwrap()), (10, 0));
 }
+
+/// Takes its name and its errors from the node inside, and waits.
+#[derive(Default)]
+struct Later<N>(N);
+
+impl<N: Node> Node for Later<N> {
+    type Input = N::Input;
+    type Output = N::Output;
+    type Error = N::Error;
+    const FACTS: NodeFacts<N::Input, N::Error> = N::FACTS;
+
+    async fn run(&self, input: N::Input, ctx: &Context) -> Result<N::Output, N::Error> {
+        tokio::task::yield_now().await;
+        self.0.run(input, ctx).await
+    }
+}
+
+workflow! {
+    pub wrapped(u32) -> u32 {
+        let first: Later<again> = Later(again {});
+        let second: Later<again> = Later(again {});
+        START => first => again => second => END;
+    }
+}
+
+#[tokio::test]
+async fn a_node_around_one_that_never_waits_may_wait() {
+    assert_eq!(wrapped(7).await.unwrap(), 7);
+}
+
+#[node]
+async fn upto(n: u32) -> Vec<u32> {
+    (0..n).collect()
+}
+
+#[node]
+async fn adds_up(all: Vec<u32>) -> u32 {
+    all.into_iter().sum()
+}
+
+#[node]
+async fn fifth_panics(n: u32) -> u32 {
+    assert_ne!(n, 5, "the fifth");
+    n
+}
+
+workflow! { pub items(u32) -> u32 { START => upto => [checks] => adds_up => END } }
+workflow! { pub items_panic(u32) -> u32 { START => upto => [again => fifth_panics] => adds_up => END } }
+workflow! { pub items_hide(u32) -> u32 { START => upto => [hidden::hides] => adds_up => END } }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_items_they_end_as_others_do() {
+    assert_eq!(items(8).await.unwrap(), 28);
+    let ends = [
+        (items(20).await.unwrap_err(), "items/checks[11]", "11 is too much"),
+        (items_panic(8).await.unwrap_err(), "items_panic/fifth_panics[5]", "the fifth"),
+        (items_hide(2).await.unwrap_err(), "items_hide/hides[0]", "Give that macro another name"),
+    ];
+    for (error, path, text) in ends {
+        let RunError::Failed(failure) = error else { panic!("it fails: {error}") };
+        assert_eq!(&*failure.path, path);
+        assert!(failure.cause.to_string().contains(text), "{failure}");
+    }
+}
+
+const TOTAL: StateKey<u32, graphweft::state::Sum> = StateKey::new("total");
+
+#[node]
+async fn counted_in(n: u32, #[writes(TOTAL)] total: StateWriter<u32, graphweft::state::Sum>) -> u32 {
+    total.merge(n);
+    n + 1
+}
+
+#[node]
+async fn total(_: u32, #[state] total: u32) -> u32 {
+    total
+}
+
+workflow! { pub totals(u32) -> u32 { START => again => counted_in => counted_again => total => END; let counted_again = counted_in(); } }
+
+#[node]
+async fn keeps(n: u32, ctx: &Context) -> u32 {
+    let kept = ctx.clone();
+    drop(std::thread::spawn(move || kept.path()).join());
+    ctx.no_retry();
+    n
+}
+
+#[node]
+async fn path_and(n: u32, ctx: &Context) -> String {
+    format!("{} {} {n}", ctx.path(), ctx.attempt())
+}
+
+workflow! { pub kept(u32) -> String { START => again => keeps => path_and => END } }
+
+#[node]
+async fn parts(n: u32) -> u32 {
+    n + 1
+}
+
+#[node]
+async fn joins(left: u32, right: u32) -> u32 {
+    left + right
+}
+
+workflow! { pub splits(u32) -> u32 { START => again => parts => (again_left, again_right) => joins => END; let again_left = again(); let again_right = again(); } }
+
+#[tokio::test]
+async fn what_they_do_besides_is_seen() {
+    let engine = Engine::builder().register::<totals>().register::<kept>().register::<splits>().build().unwrap();
+    assert_eq!(totals(3).await.unwrap(), 7);
+    assert_eq!(engine.start::<totals>(3).await.unwrap().result().await.unwrap(), 7);
+    assert_eq!(kept(3).await.unwrap(), "kept/path_and 1 3");
+    assert_eq!(engine.start::<kept>(3).await.unwrap().result().await.unwrap(), "kept/path_and 1 3");
+    assert_eq!(splits(3).await.unwrap(), 8);
+    assert_eq!(engine.start::<splits>(3).await.unwrap().result().await.unwrap(), 8);
+}
+
+#[node]
+async fn not_a_number(n: u32) -> f64 {
+    if n == 0 { 1.0 } else { f64::NAN }
+}
+
+#[node]
+async fn doubles(n: f64) -> f64 {
+    n * 2.0
+}
+
+workflow! { pub refused(u32) -> f64 { START => again => not_a_number => doubles => END } }
+
+#[tokio::test]
+async fn an_output_that_cannot_be_recorded_fails_the_node() {
+    assert!(refused(1).await.unwrap().is_nan());
+    let engine = Engine::builder().register::<refused>().build().unwrap();
+    assert_eq!(engine.start::<refused>(0).await.unwrap().result().await.unwrap(), 2.0);
+    let RunError::Failed(failure) = engine.start::<refused>(1).await.unwrap().result().await.unwrap_err() else {
+        panic!("it fails")
+    };
+    assert_eq!(&*failure.path, "refused/not_a_number");
+}

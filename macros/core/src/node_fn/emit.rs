@@ -388,7 +388,7 @@ fn made(node: &NodeFn, returns: &Returns<'_>, options: &NodeOptions, krate: &Pat
         }
     };
     let in_pool = options.pool.as_ref().map(|pool| quote!(.in_pool(#pool)));
-    let never_waits = never_waits(node, options).then(|| quote!(.never_waits()));
+    let never_waits = never_waits(node, options).then(|| quote!(.never_waits::<Self>()));
     quote!(const FACTS: #krate::__::NodeFacts<Self::Input, Self::Error> = #krate::__::NodeFacts::#made #in_pool #never_waits;)
 }
 
@@ -582,9 +582,7 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
     let span = node.signature.fn_token.span();
     // An async block costs rustc several times as much as a named future, so there is one only if something has to be
     // awaited before the call.
-    let is_fetched =
-        |one: &Parameter| matches!(one, Parameter::Resource(_) | Parameter::State(..) | Parameter::StateOf(..));
-    let fetches = node.parameters.iter().any(is_fetched);
+    let fetches = node.parameters.iter().any(Parameter::is_fetched);
     let body = match (blocking || fetches || is_in_pool, &node.signature.asyncness) {
         (true, asyncness) => {
             let result = match (blocking, asyncness) {

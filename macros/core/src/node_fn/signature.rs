@@ -46,6 +46,13 @@ pub enum Parameter {
     MayWrite(Path, Type),
 }
 
+impl Parameter {
+    /// Whether it is awaited before the function is called.
+    pub fn is_fetched(&self) -> bool {
+        matches!(self, Parameter::Resource(_) | Parameter::State(..) | Parameter::StateOf(..))
+    }
+}
+
 impl NodeFn {
     /// The types of the inputs, in order.
     pub fn inputs(&self) -> impl Iterator<Item = &Type> {

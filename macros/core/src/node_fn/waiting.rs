@@ -1,6 +1,6 @@
 //! Whether the function of a node can wait: if it cannot, its one poll needs no memory that outlives it.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 
 use super::signature::{NodeFn, Parameter};
 use crate::options::NodeOptions;
@@ -52,46 +52,48 @@ const KEYWORDS: &[&str] = &["break", "else", "if", "in", "match", "return", "whi
 /// Whether every call of `run` is done by its first poll: the function has no `.await`, also not behind a macro or in
 /// what its parameters are fetched by. `false` if that cannot be seen.
 pub fn never_waits(node: &NodeFn, options: &NodeOptions) -> bool {
-    let is_fetched =
-        |one: &Parameter| matches!(one, Parameter::Resource(_) | Parameter::State(..) | Parameter::StateOf(..));
     let is_plain = |attribute: &syn::Attribute| PLAIN_ATTRIBUTES.iter().any(|name| attribute.path().is_ident(name));
     options.blocking.is_none()
         && options.pool.is_none()
-        && !node.parameters.iter().any(is_fetched)
+        && !node.parameters.iter().any(Parameter::is_fetched)
         && node.attributes.iter().all(is_plain)
         && !may_await(node.body.clone())
 }
 
 fn may_await(body: TokenStream) -> bool {
-    let mut before: Option<Ident> = None;
-    let mut macro_name: Option<Ident> = None;
+    let mut before = Before::Other;
     for token in body {
-        let called = macro_name.take();
-        match token {
-            TokenTree::Ident(word) if word == "await" => return true,
-            TokenTree::Ident(word) => {
-                // `macro_rules! name { .. }`
-                if called.is_some() {
-                    return true;
-                }
-                before = Some(word);
-                continue;
-            }
-            TokenTree::Punct(mark) if mark.as_char() == '!' => {
-                macro_name = before.take().filter(|word| !KEYWORDS.iter().any(|keyword| word == keyword));
-                continue;
-            }
-            TokenTree::Group(group) => {
-                let is_unknown = called.is_some_and(|name| !PLAIN_MACROS.iter().any(|known| name == known));
+        before = match (token, before) {
+            (TokenTree::Ident(word), _) if word == "await" => return true,
+            // `macro_rules! name { .. }`
+            (TokenTree::Ident(_), Before::Called(_)) => return true,
+            (TokenTree::Ident(word), _) => Before::Name(Some(word)),
+            (TokenTree::Punct(mark), Before::Name(name)) if mark.as_char() == '!' => match name {
+                Some(word) if KEYWORDS.iter().any(|keyword| word == keyword) => Before::Other,
+                name => Before::Called(name),
+            },
+            (TokenTree::Group(group), before) => {
+                let is_known = |name: &Ident| PLAIN_MACROS.iter().any(|known| name == known);
+                let is_unknown = matches!(before, Before::Called(name) if !name.as_ref().is_some_and(is_known));
                 if is_unknown || may_await(group.stream()) {
                     return true;
                 }
+                // What another macro was given for a `$path`.
+                if group.delimiter() == Delimiter::None { Before::Name(None) } else { Before::Other }
             }
-            TokenTree::Punct(_) | TokenTree::Literal(_) => {}
-        }
-        before = None;
+            (TokenTree::Punct(_) | TokenTree::Literal(_), _) => Before::Other,
+        };
     }
     false
+}
+
+/// What is before a token.
+enum Before {
+    /// A word, which may be the name of a macro; `None` if it cannot be seen.
+    Name(Option<Ident>),
+    /// The same with `!` behind it.
+    Called(Option<Ident>),
+    Other,
 }
 
 #[cfg(test)]
@@ -121,6 +123,13 @@ mod tests {
                 () => {};
             }
         })));
+    }
+
+    #[test]
+    fn the_name_of_a_macro_may_not_be_seen() {
+        let path = TokenTree::Group(proc_macro2::Group::new(Delimiter::None, quote!(some::path)));
+        assert!(may_await(quote!({ #path!(1) })));
+        assert!(!may_await(quote!({ #path != 1 })));
     }
 
     #[test]
