@@ -18,7 +18,7 @@ enum OwnTaskState {
 
 impl OwnTask {
     /// Sets the task of the attempt.
-    pub(crate) fn is(&self, handle: AbortHandle) {
+    pub(crate) fn set(&self, handle: AbortHandle) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*state {
             OwnTaskState::Dropped => handle.abort(),

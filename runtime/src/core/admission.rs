@@ -1,7 +1,8 @@
 //! Which waiting tasks may begin: attempts in a run (`max_concurrency`), nodes of a graph, items in a node of `[..]`
 //! and items of a `[..]` at once (`max_parallel`). First come, first served.
 //!
-//! The only reader of these limits. It is an index over the state, which is made anew when a run is resumed.
+//! What may begin under these limits is decided here. How many places a graph has is read from the options when it
+//! opens (`places_in` in `core/run_state.rs`). It is an index over the state, which is made anew when a run is resumed.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -56,7 +57,7 @@ impl Admissions {
         self.max_concurrency == 0
     }
 
-    /// Whether all waiting tasks wait for a place in their node.
+    /// Whether nothing is left to examine: all that the index has waits at gates, for places of any kind.
     pub(super) fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.with_items.is_empty()
     }
@@ -198,11 +199,11 @@ impl Admissions {
         state.news.freed.clear();
         state.news.changed = state.tasks.ids().into();
         // A task that was queued, stopped or started since is examined when its turn comes.
-        let is_bounded = |task: &TaskId| {
+        let has_pending = |task: &TaskId| {
             let items = state.tasks.get(*task).and_then(Task::items);
             items.is_some_and(|items| !items.pending.is_empty())
         };
-        let with_items: Vec<TaskId> = state.tasks.ids().into_iter().filter(is_bounded).collect();
+        let with_items: Vec<TaskId> = state.tasks.ids().into_iter().filter(has_pending).collect();
         state.news.queued.extend(with_items);
         let mut seen = HashSet::new();
         state.news.queued.retain(|task| seen.insert(*task));

@@ -12,10 +12,13 @@
 //!    └─────────────────────────────────────────────────────┘
 //! ```
 //!
+//! `Begun` is also allowed in Backoff, whose end it implies for a request, and in UnderWay: the attempt was
+//! interrupted, or dropped and requested again without a record of that, and it or the next one begins.
+//!
 //! Nodes are tasks of the core, and their [`Task`](super::task::Task) holds its attempts. The requests of nodes are
 //! folded by their paths (`shared/request_state.rs`), and hold theirs there. Each of them chooses its work under way
 //! (`W`) and its end (`E`). Numbers, retries, delays, `at_most_once` and the effect of an interruption are decided here
-//! for both.
+//! for both. Whether an attempt in a graph inside was cut short is known by its scopes (`has_cut` in `core/scope.rs`).
 //!
 //! The states are a function of the records, except for the process in which an attempt was under way ([`Process`]). If
 //! it was an earlier one, its end has interrupted the attempt. If it is this one, the caller has dropped the attempt

@@ -47,7 +47,7 @@ impl<V> Run<V> {
                 };
                 counts.then_some(Event::TimerFired { task })
             }
-            Report::IdleItem { task, item } => {
+            Report::WaitingItem { task, item } => {
                 let at = self.state.tasks.get(task)?;
                 let is_wanted = at.stopping.is_none() && at.items()?.is_before_failed(item);
                 is_wanted.then_some(Event::ItemCancelled { task, item })

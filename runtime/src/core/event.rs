@@ -112,7 +112,7 @@ pub(crate) enum Report<V> {
         task: TaskId,
     },
     /// An item only waits, before one that has failed.
-    IdleItem {
+    WaitingItem {
         task: TaskId,
         item: usize,
     },
@@ -167,10 +167,11 @@ pub(crate) enum RunEnd<V> {
     StartsOver(Box<NextRun>),
 }
 
-/// A consequence of an event that is not recorded, for watchers.
+/// A consequence of an event that is published and not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Derived {
     Skipped,
+    /// A task is stopped whose own body does not run. This also ends the requests of its node, live and in the fold.
     Cancelled,
 }
 

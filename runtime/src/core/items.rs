@@ -25,7 +25,7 @@ pub(crate) enum ItemPace {
     InTurn,
 }
 
-/// How long a graph inside a node may take.
+/// How long a run, or the graphs inside a node, may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimeLimit {
     pub(crate) after: Duration,

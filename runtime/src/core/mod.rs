@@ -10,9 +10,11 @@
 //!                        journal ─────┘ at resume
 //! ```
 //!
-//! [`Run::apply`] is the only function that changes the state, live and at resume. Its consequences are read from the
-//! state: [`Run::admit`] returns an attempt or item that may begin, [`Run::wanted`] the work that has to be under way
-//! for a task.
+//! [`Run::apply`] defines every change of the state, live and at resume. `apply/in_place.rs` and `apply/lent.rs` make
+//! some of the same changes in fewer steps, and tests compare the two. Values are taken out of the state, or decoded in
+//! it, without an event: `take_*`, `lend_*` and `replace_values`. The consequences of a change are read from the state:
+//! [`Run::admit`] returns an attempt or item that may begin, [`Run::wanted`] the work that has to be under way for a
+//! task.
 //!
 //! A run is a tree of *scopes*; each executes one graph: the workflow itself, a nested workflow, one item of `[..]`. A
 //! scope has *frames*: one for the part outside loops, and one for each turn of a loop that is under way. Tokens meet
@@ -26,10 +28,10 @@
 //! | which events there are, and what a driver reports | `event.rs` |
 //! | what a report becomes | `decide.rs` |
 //! | the states of a task, and which events each allows | `task.rs`, `is_allowed` in `apply/mod.rs` |
-//! | retries, delays, `at_most_once`, interruptions | `attempts.rs` |
+//! | retries, delays, `at_most_once`, interruptions | `attempts.rs`; `has_cut` in `scope.rs` for graphs inside |
 //! | what follows from an event: attempts, items, scopes, places | `apply/` |
 //! | how tokens fire, skip and join | `dataflow/` |
-//! | limits | `admission.rs`, `apply/places.rs` |
+//! | limits | `admission.rs`, `apply/places.rs`, `places_in` in `run_state.rs` |
 //!
 //! # How a failed item inside a retried nested workflow is cancelled
 //!
@@ -45,11 +47,14 @@
 //!    the scope.
 //! 2. `item_failed` (`apply/items.rs`) notes the failure in the items of e, drops those that have not begun, and
 //!    cancels the scopes behind it, here item 2, in the same way. Item 0 continues, since it may fail too and the
-//!    lowest index is reported; if it only waits, [`Run::idle_item`] has it cancelled (`ItemCancelled`).
+//!    lowest index is reported; if it only waits, [`Run::waiting_item`] finds it, and the report of the driver cancels
+//!    it (`ItemCancelled`).
 //! 3. When no item is open, `wanted` of e is `Conclude`. The driver reports the failure, and `Failed { e, Fails }`
 //!    fails the scope of n as step 1 did that of the item.
-//! 4. That is the one item of n, so n concludes with the failure. `attempts.rs` decides that another attempt follows:
-//!    `Failed { n, RetryAt }` drops the items of n, whose scopes are all over, and its task is in `Backoff`.
+//! 4. That is the one item of n, so n concludes with the failure. `core/attempts.rs` decides that another attempt
+//!    follows, unless an attempt inside that may be made at most once was cut short, also by the stop in step 2:
+//!    `has_cut` goes up with the scopes, and then no other attempt follows. `Failed { n, RetryAt }`
+//!    (`core/apply/attempts.rs`) drops the items of n, whose scopes are all over, and its task is in `Backoff`.
 //! 5. `TimerFired` queues n, and its second attempt enters the graph anew, in new scopes. Nothing of the first is left.
 
 mod admission;
@@ -61,7 +66,6 @@ mod event;
 mod fold_writes;
 mod frame;
 mod freeze;
-mod idle_items;
 mod impossible;
 mod items;
 mod path;
@@ -76,6 +80,7 @@ mod task;
 mod task_id;
 mod token;
 mod values;
+mod waiting_items;
 mod write_log;
 
 #[cfg(test)]

@@ -256,10 +256,9 @@ impl Layout {
     ) -> Self {
         let mut frames = frame_kinds(plan);
         let mut nodes = Vec::with_capacity(graph.nodes.len());
-        let edge_specs = [("START", NodeKind::Leaf), ("END", NodeKind::Leaf)];
-        let ends = edge_specs.map(|(name, kind)| NodeSpec {
+        let ends = ["START", "END"].map(|name| NodeSpec {
             name: name.into(),
-            kind,
+            kind: NodeKind::Leaf,
             options: NodeOptions::default(),
             keeps_input: false,
         });

@@ -164,7 +164,7 @@ impl<V> Run<V> {
         self.state.tasks.get(task).is_some()
     }
 
-    /// Whether an attempt at a node without a graph inside is under way.
+    /// Whether a body is executed, or entering the graph inside has failed and that failure follows.
     pub(crate) fn is_running(&self, task: TaskId) -> bool {
         self.state.tasks.get(task).is_some_and(Task::is_running)
     }

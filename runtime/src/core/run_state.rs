@@ -47,8 +47,9 @@ pub(super) struct RunState<V> {
     pub(super) news: News,
 }
 
-/// The changes by the last events, for the driver and for admission. Not a part of the state, but for the order in which
-/// tasks came to wait.
+/// The changes by the last events, for the driver and for admission. Not a part of the state, but for what is
+/// serialized: the order in which tasks came to wait, and the nodes with failed items. Nothing but the fold rebuilds
+/// either.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct News {
     /// Tasks whose [`Wanted`] may have changed.
@@ -59,11 +60,12 @@ pub(super) struct News {
     /// Places that became free, each once.
     #[serde(skip)]
     pub(super) freed: Vec<Gate>,
-    /// Nodes an item of which has failed while others were under way.
+    /// Nodes an item of which has failed, a nested workflow too. Others may still be under way.
     pub(super) with_failed_items: Vec<TaskId>,
-    /// Consequences that are not recorded, for a run that is watched.
+    /// Consequences that are published and not recorded, if [`is_watched`](Self::is_watched).
     #[serde(skip)]
     pub(super) derived: Vec<(Place, Derived)>,
+    /// Whether the driver or the fold needs them.
     #[serde(skip)]
     pub(super) is_watched: bool,
     /// Tasks that were made, for a driver that finds them by their paths.
@@ -175,7 +177,8 @@ impl<V> RunState<V> {
         program.layouts[scope.layout].nodes[at.node].has_places.then_some((scope.each?, scope.layout, at.node))
     }
 
-    /// Adds a consequence of this event, for watchers.
+    /// Adds a consequence of this event that is not recorded: it is published, and a cancellation ends the requests of
+    /// its node.
     pub(super) fn derive(&mut self, scope: usize, frame: usize, node: NodeIx, what: Derived) -> Applied {
         if self.news.is_watched {
             let place = self.place(scope, frame, node)?;

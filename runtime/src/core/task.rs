@@ -15,6 +15,9 @@
 //!     └──────── Backoff <── Failed { RetryAt }        Exhausted ── Failed ──────────────────┘
 //!     TimerFired
 //! ```
+//!
+//! A stop removes Queued, Backoff and Exhausted at once, Inside with its last item, and Running by `Stopped`.
+//! `TimerFired` in Inside is the time limit: its graphs are stopped, and then the attempt has failed.
 
 use std::time::SystemTime;
 
@@ -38,18 +41,18 @@ pub(super) struct Task<V> {
     pub(super) attempts: Attempts<Execution<V>>,
     /// Why it is being stopped, while its work has yet to end.
     pub(super) stopping: Option<StopReason>,
-    /// The tokens that fired it, until a driver takes them. Not a part of the state.
+    /// The tokens that fired it, until a driver takes them. Serialized, but left out when states are compared.
     pub(super) input: Option<Arrived<V>>,
     /// The run's state as its attempt sees it; for an item of `[..]` that began in turn, the state that all items see.
     pub(super) sees: Option<Snapshot>,
-    /// Whether it takes one of the node's `max_parallel` places.
+    /// Whether it takes a place that `max_parallel` limits: one of its graph, of its node in a `[..]`, or of both.
     pub(super) holds_place: bool,
 }
 
 /// The work under way in an attempt at a node.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Execution<V> {
-    /// Its body. For a node with a graph inside: its inputs are being made.
+    /// Its body. For a node with a graph inside: entering it has failed, and that failure follows.
     Body,
     /// The graphs inside.
     Inside(Box<Items<V>>),
@@ -105,7 +108,7 @@ impl<V> Task<V> {
         self.attempts.is_due()
     }
 
-    /// Whether an attempt is under way whose body is executed.
+    /// Whether a body is executed, or entering the graph inside has failed and that failure follows.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.attempts.work(), Some(Execution::Body))
     }

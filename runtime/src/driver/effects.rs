@@ -111,7 +111,7 @@ impl Driver {
             _ => None,
         };
         if let Err(impossible) = self.run.apply(event) {
-            self.halt = Some(self.is_impossible(&impossible));
+            self.halt = Some(self.halt_for(&impossible));
             return;
         }
         if let (Some((path, of_requests)), Some(desk)) = (settled, self.shared.known_desk()) {
@@ -148,7 +148,7 @@ impl Driver {
     }
 
     /// A bug in graphweft: this program records nothing more of the run.
-    pub(super) fn is_impossible(&self, impossible: &Impossible) -> Halt {
+    pub(super) fn halt_for(&self, impossible: &Impossible) -> Halt {
         let message = format!("{impossible}; this is a mistake in graphweft");
         Halt::broken(&self.definition.name, &Fault::Context { message })
     }
@@ -158,7 +158,7 @@ impl Driver {
         let place = self.run.place_of(task);
         if place.is_none() {
             let gone = Impossible { event: "an effect", found: "its task is gone".to_owned() };
-            self.halt = Some(self.is_impossible(&gone));
+            self.halt = Some(self.halt_for(&gone));
         }
         place
     }
@@ -210,7 +210,7 @@ impl Driver {
         let Some(place) = self.place_of(task) else { return };
         let Some(conclusion) = self.run.take_conclusion(task) else {
             let found = "what is inside its task is under way".to_owned();
-            self.halt = Some(self.is_impossible(&Impossible { event: "a conclusion", found }));
+            self.halt = Some(self.halt_for(&Impossible { event: "a conclusion", found }));
             return;
         };
         // Another attempt would repeat everything inside, also what may be made at most once and was cut short.
@@ -563,7 +563,7 @@ impl Driver {
             return Err(emitted);
         }
         if let Err(impossible) = self.run.complete_in_place(task, emitted)? {
-            self.halt = Some(self.is_impossible(&impossible));
+            self.halt = Some(self.halt_for(&impossible));
         }
         Ok(())
     }

@@ -451,8 +451,15 @@ impl OfRequests {
             | Event::StartingOver { task, .. }
             | Event::Stopped { task } => Some((*task, OfRequests::Forgotten)),
             Event::Failed { task, then: Then::RetryAt(_), .. } => Some((*task, OfRequests::Forgiven)),
-            Event::Failed { task, .. } => Some((*task, OfRequests::Forgotten)),
-            _ => None,
+            Event::Failed { task, then: Then::Routed(_) | Then::Fails(_), .. } => Some((*task, OfRequests::Forgotten)),
+            Event::Begun { .. }
+            | Event::Started { .. }
+            | Event::ItemStarted { .. }
+            | Event::ItemCancelled { .. }
+            | Event::TimerFired { .. }
+            | Event::Cancelling
+            | Event::TimedOut
+            | Event::Retried { .. } => None,
         }
     }
 

@@ -105,7 +105,7 @@ impl Lanes {
         let end = End { lanes: Arc::clone(self), task, finished: None };
         let alone = Alone { running, attempt: Arc::clone(&attempt), end };
         let handle = tokio::spawn(self.run.track(async move { alone.until_over().await }));
-        attempt.own_task.is(handle.abort_handle());
+        attempt.own_task.set(handle.abort_handle());
     }
 
     /// Takes an attempt back that has not been polled.

@@ -49,14 +49,14 @@ impl Driver {
         let Some(batch) = self.batch.take() else { return };
         self.lanes().end_batch();
         if let Err(impossible) = self.apply_batch(&batch) {
-            self.halt = Some(self.is_impossible(&impossible));
+            self.halt = Some(self.halt_for(&impossible));
         }
     }
 
     fn apply_batch(&mut self, batch: &Batch) -> Result<(), Box<Impossible>> {
         let TakenBack { done, pending, left } = batch.take_back(|at, attempt| {
             let task = task_of(&mut self.run, batch.of(), at)?;
-            self.is_polled_elsewhere(task, attempt);
+            self.poll_elsewhere(task, attempt);
             Ok::<_, Box<Impossible>>(task)
         })?;
         let mut ended = Vec::new();
@@ -65,7 +65,7 @@ impl Driver {
             match state {
                 LeftState::Ended(finished) => ended.push((task, attempt, finished)),
                 LeftState::Waits(running) => {
-                    self.is_polled_elsewhere(task, &attempt);
+                    self.poll_elsewhere(task, &attempt);
                     self.lanes().begin_alone(Begun { task, running, attempt });
                 }
             }
@@ -87,7 +87,7 @@ impl Driver {
         Ok(())
     }
 
-    fn is_polled_elsewhere(&mut self, task: TaskId, attempt: &Arc<Attempt>) {
+    fn poll_elsewhere(&mut self, task: TaskId, attempt: &Arc<Attempt>) {
         self.spawned.insert(Spawned { task, attempt: Arc::clone(attempt), beat: None, is_dropped: false });
     }
 }

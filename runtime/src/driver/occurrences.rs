@@ -44,8 +44,8 @@ impl Driver {
         if let Poll::Ready(ended) = self.poll_ended(waker) {
             return Poll::Ready(ended);
         }
-        if let Some((task, item)) = self.idle_item(waker.waker()) {
-            return Poll::Ready(Occurrence::IdleItem(task, item));
+        if let Some((task, item)) = self.waiting_item(waker.waker()) {
+            return Poll::Ready(Occurrence::WaitingItem(task, item));
         }
         // Attempts that wait make room for others to begin.
         if self.waiting.as_ref().is_some_and(|waiting| waiting.take_more(waker.waker())) {
@@ -108,14 +108,14 @@ impl Driver {
     }
 
     /// The next item of which every remaining attempt waits, while an item behind it has failed.
-    fn idle_item(&mut self, waker: &std::task::Waker) -> Option<(TaskId, usize)> {
+    fn waiting_item(&mut self, waker: &std::task::Waker) -> Option<(TaskId, usize)> {
         if !self.run.has_failed_items() {
             return None;
         }
         let pulse = &self.shared.pulse;
         pulse.watch_waits(waker);
         let is_still = self.shared.records() && pulse.still().is_some();
-        self.run.idle_item(|task| self.attempt_under_way(task).is_some_and(|attempt| attempt.only_waits(is_still)))
+        self.run.waiting_item(|task| self.attempt_under_way(task).is_some_and(|attempt| attempt.only_waits(is_still)))
     }
 
     fn poll_timers(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {

@@ -37,7 +37,7 @@ impl Driver {
 
     /// Reports that the run is at rest, in its header and to callers that wait for it. If records are still being
     /// appended, they come first, and this is checked again after them: one may be an answer that makes a node move.
-    pub(super) fn is_now_still(&mut self, generation: u64) {
+    pub(super) fn come_to_rest(&mut self, generation: u64) {
         let Some(journal) = &self.shared.journal else { return };
         let pulse = &self.shared.pulse;
         // An attempt that something other than its requests may wake would be cut off in the middle of its work.

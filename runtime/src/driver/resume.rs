@@ -45,7 +45,7 @@ impl Driver {
     }
 
     /// After the records: begins what is to begin again, and reads the values for it.
-    pub(super) fn is_replayed(&mut self, values: RecordedValues) -> Result<(), Halt> {
+    pub(super) fn begin_replayed(&mut self, values: RecordedValues) -> Result<(), Halt> {
         self.resume(values);
         self.watch_the_time();
         self.read_values()

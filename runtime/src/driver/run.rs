@@ -118,7 +118,7 @@ pub(super) enum Occurrence {
     /// Something may have changed: the driver runs its loop once.
     Said,
     /// Every remaining attempt of an item waits, and an item behind it has failed.
-    IdleItem(TaskId, usize),
+    WaitingItem(TaskId, usize),
     /// Nothing moves, in this generation of the pulse.
     Still(u64),
     Broken(Fault),
@@ -152,7 +152,7 @@ impl Driver {
                 // The state has what START has emitted.
                 drop(input);
                 let values = self.replay_behind(&snapshot, history)?;
-                self.is_replayed(values)
+                self.begin_replayed(values)
             });
             return resumed.unwrap_or_else(|fault| Err(Halt::broken(&self.definition.name, &fault)));
         }
@@ -171,7 +171,7 @@ impl Driver {
         }
         let resumed = caught(|| {
             let values = self.replay(started, limit, history)?;
-            self.is_replayed(values)
+            self.begin_replayed(values)
         });
         resumed.unwrap_or_else(|fault| Err(Halt::broken(&self.definition.name, &fault)))
     }
@@ -388,8 +388,8 @@ impl Driver {
                 }
             }
             Occurrence::Said | Occurrence::Batch => {}
-            Occurrence::IdleItem(task, item) => self.report(Report::IdleItem { task, item }, None),
-            Occurrence::Still(generation) => self.is_now_still(generation),
+            Occurrence::WaitingItem(task, item) => self.report(Report::WaitingItem { task, item }, None),
+            Occurrence::Still(generation) => self.come_to_rest(generation),
             Occurrence::Broken(fault) => return Err(fault),
         }
         Ok(())

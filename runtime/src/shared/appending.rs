@@ -173,7 +173,7 @@ impl Journal {
 
     /// Adds such a record for an answer that its node has read.
     pub(crate) fn accept(&self, path: &str) {
-        self.desk.is_checked(path);
+        self.desk.set_checked(path);
         let record = Record { path: path.to_owned(), kind: EventKind::AnswerAccepted };
         self.push_following(&mut self.inner(), vec![record]);
     }

@@ -326,7 +326,7 @@ impl Desk {
         let fits = |answer| is_open && holder.fits.is_some_and(|fits| (fits.read)(answer).is_ok());
         let is_accepted = matches!(&record.kind, EventKind::Answered { answer, unchecked: true, .. } if fits(answer));
         if is_accepted {
-            requests.is_checked(&record.path);
+            requests.set_checked(&record.path);
         }
         drop(inner);
         receiver.deliver(&record.path, true);
@@ -334,8 +334,8 @@ impl Desk {
     }
 
     /// The node has read an answer as the type that it asks for.
-    pub(crate) fn is_checked(&self, path: &str) {
-        self.inner().requests.is_checked(path);
+    pub(crate) fn set_checked(&self, path: &str) {
+        self.inner().requests.set_checked(path);
     }
 
     /// Applies a record that a node is about to make of a request.

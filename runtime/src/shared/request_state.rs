@@ -388,7 +388,7 @@ impl RequestState {
     }
 
     /// An answer is known to have its type.
-    pub(super) fn is_checked(&mut self, path: &str) {
+    pub(super) fn set_checked(&mut self, path: &str) {
         if let Some(item) = self.items.get_mut(path) {
             item.unchecked = false;
         }
@@ -500,7 +500,7 @@ impl RequestState {
                 let item = self.items.get_or_insert(path);
                 (item.answer, item.unchecked) = (Some(answer.clone()), *unchecked);
             }
-            EventKind::AnswerAccepted => self.is_checked(path),
+            EventKind::AnswerAccepted => self.set_checked(path),
             EventKind::QuestionAsked { prompt, payload, schema, .. } => {
                 self.items.get_or_insert(path).asked = Some(QuestionHash::of(prompt, payload, schema));
             }

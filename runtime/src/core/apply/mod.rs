@@ -1,7 +1,9 @@
-//! Applying events: the only function that changes the state of a run, live and at resume.
+//! Applying events: the function that defines every change of the state of a run, live and at resume. `in_place.rs` and
+//! `lent.rs` make some of the same changes in fewer steps.
 //!
-//! It reads no option, no limit and no clock: decisions are in the event. The consequences of an event (a node that is
-//! skipped, a turn that begins, a graph that closes) are applied here and not recorded.
+//! It reads no clock and decides nothing: decisions are in the event. Of the options it reads `at_most_once`, for a cut
+//! (`stopped`), and `max_parallel`, for the places of a graph that opens (`places_in`). The consequences of an event (a
+//! node that is skipped, a turn that begins, a graph that closes) are applied here and not recorded.
 //!
 //! Ends and failures go up the tree of scopes, stops go down:
 //!
@@ -11,8 +13,9 @@
 //!   items.rs     item_failed, item_over          the items  ──> wanted is Conclude            up  v
 //! ```
 //!
-//! A scope is over when its last task is; a node with graphs inside concludes when its last item is. `core/mod.rs`
-//! follows a failure through all of them.
+//! A scope is over when its last task is; a node with graphs inside concludes when its last item is. If the node is
+//! being stopped, the end of its last item is `stopped` at once, except after its time limit: then it concludes with
+//! that. The files are those of this directory. `core/mod.rs` follows a failure through all of them.
 
 mod attempts;
 mod in_place;
@@ -62,7 +65,7 @@ fn is_allowed<V>(task: &Task<V>, event: &Event<V>) -> bool {
 }
 
 impl<V> RunState<V> {
-    /// THE function that changes the state of a run.
+    /// THE definition of how an event changes the state of a run.
     ///
     /// # Errors
     /// If the event is impossible in this state: the error has the name of the event and the state of its task.
@@ -137,8 +140,16 @@ impl<V> RunState<V> {
             Event::Cancelling => {
                 impossible_if(self.scopes.first().is_none_or(Option::is_none), "nothing of the run is under way")
             }
-            // `Event::task` names every event that is of a task.
-            _ => Ok(()),
+            // Those of a task are checked by `is_allowed`.
+            Event::Started { .. }
+            | Event::ItemStarted { .. }
+            | Event::ItemCancelled { .. }
+            | Event::Completed { .. }
+            | Event::Collecting { .. }
+            | Event::Failed { .. }
+            | Event::TimerFired { .. }
+            | Event::Stopped { .. }
+            | Event::StartingOver { .. } => Ok(()),
         }
     }
 

@@ -101,7 +101,8 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    /// A node of it has failed and no arm takes the failure: its siblings are stopped, and then it has failed.
+    /// A node of it has failed and no arm takes the failure, or the time limit of the run is over: what is under way in
+    /// it is stopped, and then it has failed.
     pub(super) fn fail_scope(&mut self, program: &Program, scope: usize, failure: Failure) -> Applied {
         self.stop_scope(program, scope, ScopeExit::Failed(failure))
     }

@@ -21,13 +21,13 @@ impl<V> Run<V> {
     }
 
     /// Such an item, and its node. `waits`: whether the attempt of a node is under way and waits.
-    pub(crate) fn idle_item(&self, waits: impl Fn(TaskId) -> bool) -> Option<(TaskId, usize)> {
+    pub(crate) fn waiting_item(&self, waits: impl Fn(TaskId) -> bool) -> Option<(TaskId, usize)> {
         self.state.news.with_failed_items.iter().find_map(|task| {
             let items = self.state.tasks.get(*task)?.items()?;
-            let is_idle = |(item, scope): &(usize, Option<usize>)| {
+            let is_waiting = |(item, scope): &(usize, Option<usize>)| {
                 items.is_before_failed(*item) && scope.is_some_and(|scope| self.only_waits(scope, &waits))
             };
-            items.children.iter().copied().enumerate().find(is_idle).map(|(item, _)| (*task, item))
+            items.children.iter().copied().enumerate().find(is_waiting).map(|(item, _)| (*task, item))
         })
     }
 
