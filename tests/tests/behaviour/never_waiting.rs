@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphweft::Engine;
 use graphweft::prelude::*;
+use graphweft::{Engine, NodeFacts};
 
 /// Which are alive.
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
@@ -222,7 +222,7 @@ mod hidden {
     }
 
     #[node]
-    async fn hides(n: u32) -> u32 {
+    pub(super) async fn hides(n: u32) -> u32 {
         format!(later(n))
     }
 
@@ -384,24 +384,19 @@ async fn what_they_do_besides_is_seen() {
 }
 
 #[node]
-async fn not_a_number(n: u32) -> f64 {
-    if n == 0 { 1.0 } else { f64::NAN }
+async fn long(n: u32) -> String {
+    "x".repeat(n as usize)
 }
 
-#[node]
-async fn doubles(n: f64) -> f64 {
-    n * 2.0
-}
-
-workflow! { pub refused(u32) -> f64 { START => again => not_a_number => doubles => END } }
+workflow! { pub refused(u32) -> usize { START => again => long => measures => END } }
 
 #[tokio::test]
 async fn an_output_that_cannot_be_recorded_fails_the_node() {
-    assert!(refused(1).await.unwrap().is_nan());
-    let engine = Engine::builder().register::<refused>().build().unwrap();
-    assert_eq!(engine.start::<refused>(0).await.unwrap().result().await.unwrap(), 2.0);
-    let RunError::Failed(failure) = engine.start::<refused>(1).await.unwrap().result().await.unwrap_err() else {
+    assert_eq!(refused(10_000).await.unwrap(), 10_000);
+    let engine = Engine::builder().register::<refused>().max_value_size(1_000).build().unwrap();
+    assert_eq!(engine.start::<refused>(10).await.unwrap().result().await.unwrap(), 10);
+    let RunError::Failed(failure) = engine.start::<refused>(10_000).await.unwrap().result().await.unwrap_err() else {
         panic!("it fails")
     };
-    assert_eq!(&*failure.path, "refused/not_a_number");
+    assert_eq!(&*failure.path, "refused/long");
 }
