@@ -14,6 +14,11 @@ async fn add_one(n: u64) -> u64 {
     black_box(n) + 1
 }
 
+#[node]
+async fn await_one(n: u64) -> u64 {
+    std::future::ready(black_box(n)).await + 1
+}
+
 /// Calls a macro with a hundred names.
 #[macro_export]
 macro_rules! with_a_hundred_names {
@@ -28,18 +33,19 @@ macro_rules! with_a_hundred_names {
 }
 
 macro_rules! chain {
-    ($name:ident: $($at:ident)*) => {
+    ($name:ident of $node:ident: $($at:ident)*) => {
         workflow! {
             /// A hundred nodes, one after the other.
             pub $name(u64) -> u64 {
-                $(let $at = add_one();)*
+                $(let $at = $node();)*
                 START $(=> $at)*;
             }
         }
     };
 }
 
-with_a_hundred_names! { chain! { chain: } }
+with_a_hundred_names! { chain! { chain of add_one: } }
+with_a_hundred_names! { chain! { chain_with_awaits of await_one: } }
 
 #[node]
 async fn nothing_left() -> u64 {

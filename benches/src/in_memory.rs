@@ -56,6 +56,7 @@ macro_rules! contender {
 pub fn chain<'a>(runtime: &'a Runtime, place: Place, peers: &Peers) -> Vec<Contender<'a>> {
     let mut contenders = vec![
         contender!(runtime, place, "graphweft", Ours, NODES, flows::chain(1)),
+        contender!(runtime, place, "graphweft, nodes with an `.await`", Also, NODES, flows::chain_with_awaits(1)),
         contender!(runtime, place, "boxed futures", Limit, NODES, by_hand::chain_of_boxes(1)),
         contender!(runtime, place, "plain await", Also, NODES, by_hand::chain(1)),
     ];
