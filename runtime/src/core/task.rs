@@ -160,6 +160,11 @@ impl<V> Tasks<V> {
         Tasks { slots: Vec::new(), free: Vec::new() }
     }
 
+    /// Makes room for so many more.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.slots.reserve(more.saturating_sub(self.free.len()));
+    }
+
     pub(super) fn insert(&mut self, task: Task<V>) -> TaskId {
         match self.free.pop() {
             Some(slot) => {

@@ -33,6 +33,12 @@ impl<V> RunState<V> {
                     Tokens::Many(values) => values,
                 }
                 .into_iter();
+                // At once, and not by doubling: to free what was too small costs more than all else of a branch.
+                let targets = choice.live.len();
+                self.work.reserve(targets);
+                self.tasks.reserve(targets);
+                self.news.queued.reserve(targets);
+                self.scope_mut(scope)?.tasks.reserve(targets);
                 for edge in &choice.live {
                     self.work.push_back(Work::Token { scope, frame, edge: *edge, value: values.next() });
                 }
