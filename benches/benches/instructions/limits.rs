@@ -6,17 +6,17 @@
 use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig};
 
 /// A chain of 100 nodes.
-pub(crate) const CHAIN: u64 = 93_500;
+pub(crate) const CHAIN: u64 = 56_400;
 /// `[..]` over 100 items, and a join.
-pub(crate) const EACH: u64 = 223_500;
+pub(crate) const EACH: u64 = 182_500;
 /// 100 branches, and a join.
-pub(crate) const FAN_OUT: u64 = 311_000;
+pub(crate) const FAN_OUT: u64 = 255_500;
 /// A loop of 1,000 turns.
-pub(crate) const ROUNDS: u64 = 924_000;
+pub(crate) const ROUNDS: u64 = 621_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 187_000;
+pub(crate) const IN_ENGINE: u64 = 148_500;
 /// A run of 3 nodes in an engine, in the task of its caller, with all of its records kept in memory.
-pub(crate) const TO_END: u64 = 53_000;
+pub(crate) const TO_END: u64 = 52_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
 pub(crate) const DURABLE: u64 = 34_700_000;
 /// Reading the rows of 10,000 recorded nodes from a file, as they stand there; SQLite's share is in it.
