@@ -126,3 +126,34 @@ fn cancelling_reaches_every_item() {
     run.stops("w/b[1]");
     assert_eq!(run.end, Some(RunEnd::Cancelled));
 }
+
+#[test]
+fn an_item_that_only_waits_before_one_that_has_failed_is_cancelled() {
+    let mut run = workflow(OUTER).each("[b]", ITEM).start();
+    run.enters("w/[b]", &[1, 2]);
+    run.fails("w/b[1]");
+    assert!(run.only_waits("w/b[0]", |_| {}));
+    run.stops("w/b[0]");
+    assert_eq!(run.failure().path, "w/b[1]");
+}
+
+/// Between the moment when it is found and the report, the driver takes back what others have polled.
+#[test]
+fn an_item_that_only_waits_is_left_alone_if_its_node_is_being_stopped_or_over_since() {
+    let both = || workflow("START>[b]; START>c; ([b],c)>END").each("[b]", ITEM);
+    let mut run = both().start();
+    run.enters("w/[b]", &[1, 2]);
+    run.fails("w/b[1]");
+    assert!(!run.only_waits("w/b[0]", |run| run.fails("w/c")));
+    run.stops("w/b[0]");
+    assert_eq!(run.failure().path, "w/c");
+    let mut run = both().start();
+    run.enters("w/[b]", &[1, 2]);
+    run.fails("w/b[1]");
+    let is_cancelled = run.only_waits("w/b[0]", |run| {
+        run.fails("w/c");
+        run.stops("w/b[0]");
+    });
+    assert!(!is_cancelled);
+    assert_eq!(run.failure().path, "w/c");
+}

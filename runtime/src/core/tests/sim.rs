@@ -533,6 +533,15 @@ impl Sim {
         passed
     }
 
+    /// The item in which this node waits is found to wait only. Whether that had an effect.
+    pub(super) fn only_waits(&mut self, path: &str, then: impl FnOnce(&mut Self)) -> bool {
+        let found = self.run.waiting_item(|task| self.run.place_of(task).is_some_and(|at| at.path() == path));
+        let (task, item) = found.expect("it is before one that has failed");
+        then(self);
+        self.report(Report::WaitingItem { task, item });
+        matches!(self.journal.last(), Some(Event::ItemCancelled { .. }))
+    }
+
     pub(super) fn cancel(&mut self) {
         self.report(Report::Cancel);
     }
