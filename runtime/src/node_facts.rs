@@ -61,7 +61,8 @@ pub struct NodeFacts<I, E> {
     pub(crate) is_by_hand: bool,
     /// The pool that executes its attempts.
     pub(crate) pool: Option<&'static str>,
-    /// The type whose `run` is done by its first poll. The constant may be that of another node, which this one has inside.
+    /// The type whose `run` is done by its first poll. These facts may be those of another node, which a node that is
+    /// written by hand has inside.
     pub(crate) never_waits: Option<fn() -> TypeId>,
 }
 

@@ -33,8 +33,8 @@ pub(crate) fn no_body(place: impl fmt::Display) -> Fault {
     Fault::Context { message: format!("`{place}` has no body; the table of its workflow was not made by `workflow!`") }
 }
 
-/// How the target of an edge takes the output of its source: takes the value out of the box, and puts `In::from(value)` into
-/// a slot that is an `Option<In>`.
+/// How the target of an edge takes the output of its source: takes the value out of the box, and puts `In::from(value)`
+/// into a slot that is an `Option<In>`.
 pub type Hand = fn(value: &mut BoxValue, slot: &mut dyn Any);
 
 /// A live token: a value, and the function by which the target takes it. The one of a token at a join is never called.
@@ -161,10 +161,10 @@ pub trait AnyNode: Any + Send + Sync {
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static>;
 
-    /// The whole attempt of a node that [never waits](Entry::never_waits), without a body. The token that fires it becomes the
-    /// one that it emits, in the same memory if the type allows it; `output` becomes what is to be recorded, in a run that is
-    /// recorded. Returns the choice; or how the attempt ends if it does not emit one token.
-    fn pass(
+    /// The whole attempt of a node that [never waits](Entry::never_waits), without a body. The token that fires it becomes
+    /// the one that it emits, in the same memory if the type allows it. In a run that is recorded, `output` becomes what
+    /// is to be recorded. Returns the choice; or how the attempt ends if it does not emit one token.
+    fn run_at_once(
         &self,
         token: &mut Token,
         output: &mut Option<Box<serde_json::Value>>,
@@ -244,7 +244,7 @@ impl<'a> Moment<'a> {
         Moment { spare: Some(spare), ..self }
     }
 
-    /// In a box, for an edge.
+    /// This value in a box, for an edge: in the spare one if that fits.
     #[inline]
     pub(crate) fn boxed<T: Any + Send>(self, value: T) -> BoxValue {
         match self.spare.and_then(Cell::take) {
@@ -502,11 +502,19 @@ impl Definition {
     pub fn entry(&self, node: NodeIx) -> Option<&Entry> {
         node.checked_sub(2).and_then(|at| self.entries.get(at))
     }
+
+    /// The entry of a node of the graph, with its body; `None` if it has none.
+    #[inline]
+    pub(crate) fn with_body(&self, node: u32) -> Option<(&Entry, &Arc<dyn AnyNode>)> {
+        let entry = self.entry(node as usize)?;
+        Some((entry, entry.node.as_ref()?))
+    }
 }
 
 impl Bodies for Definition {
     fn body(&self, node: u32) -> Option<&dyn Any> {
-        let node: &dyn AnyNode = &**self.entry(node as usize)?.node.as_ref()?;
+        let (_, node) = self.with_body(node)?;
+        let node: &dyn AnyNode = &**node;
         Some(node)
     }
 

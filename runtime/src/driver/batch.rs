@@ -3,8 +3,8 @@
 //!
 //! The only effect of such a node is its value, and the core uses that only when all of them are done. So if nothing
 //! else is under way, the core lends them out ([`LentNodes`]). Lanes take one after another and poll it once. An
-//! attempt and the box of a body are reused from node to node (a node that never waits needs none), and all of them are reported to
-//! the core together.
+//! attempt and the box of a body, which a node that never waits does without, are reused from node to node, and all of
+//! them are reported to the core together.
 //!
 //! ```text
 //!   pending ──> polled by a lane ──> done ──────────────────────────────────> reported to the core with all others
@@ -241,13 +241,12 @@ impl Lane<'_> {
         let mut waker = Waker::from_waker(std::task::Waker::noop());
         let mut polls = 0u32;
         loop {
-            let entry = batch.definition.entry(lent.node as usize);
-            let Some((entry, node)) = entry.and_then(|entry| Some((entry, entry.node.as_ref()?))) else {
+            let Some((entry, node)) = batch.definition.with_body(lent.node) else {
                 return Stopped::Ended(Finished::from(no_body(self.attempt.place())));
             };
             let mut token = lent.value;
             let (choice, given, left) = if entry.never_waits && !may_be_replaced {
-                match node.pass(&mut token, &mut None, &context) {
+                match node.run_at_once(&mut token, &mut None, &context) {
                     Ok(choice) => (choice, token, Some(context)),
                     Err(finished) => return Stopped::Ended(finished),
                 }

@@ -13,6 +13,7 @@ use crate::attempt::Attempt;
 use crate::catch::caught;
 use crate::context::Context;
 use crate::core::{Place, Walk};
+use crate::fault::Fault;
 use crate::meter;
 use crate::shared::{Journal, Step};
 use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
@@ -127,30 +128,30 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
                 finished => return Advanced::Ended(finished),
             };
             let mut context = holder.map(Context::of_holder);
-            // Neither the token nor the context is moved from one node that never waits to the next. A move reads as one what
-            // was just written in two parts, which the processor cannot forward from its stores to its loads.
+            // Neither the token nor the context is moved from one node that never waits to the next. A move reads as one
+            // what was just written in two parts, which the processor cannot forward from its stores to its loads.
             let (node, context) = loop {
                 let Some(node) = self.step(choice, &mut output, &mut context) else {
                     let emitted = Emitted { choice, tokens: Tokens::One(token) };
                     return Advanced::Ended(Finished::Emitted { emitted, output, holder: None });
                 };
-                let entry = self.definition.entry(node as usize);
-                let (Some(entry), Some(at)) = (entry, &context) else {
-                    return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
-                };
-                let Some(node) = &entry.node else {
+                let Some((entry, node)) = self.definition.with_body(node) else {
                     return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
                 };
                 *self.until_yield = self.until_yield.saturating_sub(1);
-                if *self.until_yield == 0 || !entry.never_waits || self.may_be_replaced {
-                    break (node, context.take());
-                }
-                match node.pass(&mut token, &mut output, at) {
-                    Ok(next) => choice = next,
-                    Err(finished) => return Advanced::Ended(finished),
+                let needs_body = *self.until_yield == 0 || !entry.never_waits || self.may_be_replaced;
+                match context {
+                    Some(context) if needs_body => break (node, context),
+                    Some(ref context) => match node.run_at_once(&mut token, &mut output, context) {
+                        Ok(next) => choice = next,
+                        Err(finished) => return Advanced::Ended(finished),
+                    },
+                    None => {
+                        let message = "an attempt has lost its context; this is a mistake in graphweft".to_owned();
+                        return Advanced::Ended(Finished::from(Fault::Context { message }));
+                    }
                 }
             };
-            let Some(context) = context else { return Advanced::Ended(Finished::from(no_body(self.attempt.place()))) };
             let Token { value, hand } = token;
             let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
             if *self.until_yield == 0 {

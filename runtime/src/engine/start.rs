@@ -428,7 +428,7 @@ impl<T> Start<T> {
                 if header.status.is_over() {
                     return Ok(Prepared::Existing(Run::of_header(&engine, &header)));
                 }
-                // In a box: seldom, and four times as large as all else of the future.
+                // In a box, as all that is seldom done: it is twice as large as the rest of the future.
                 let taken_up = Box::pin(engine.take_up(reservation, header.clone(), &definition));
                 Ok(Prepared::Existing(match taken_up.await? {
                     Some(live) => Run::of_live(&engine, live),

@@ -165,7 +165,7 @@ impl AnyNode for MadeNode {
         self.run_once(Arrived::One(Token { value, hand }), context)
     }
 
-    fn pass(&self, _: &mut Token, _: &mut Option<Box<Value>>, _: &Context) -> Result<usize, Finished> {
+    fn run_at_once(&self, _: &mut Token, _: &mut Option<Box<Value>>, _: &Context) -> Result<usize, Finished> {
         unreachable!("its entry does not say that it never waits")
     }
 

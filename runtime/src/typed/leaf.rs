@@ -116,7 +116,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 None => {
                     let mut body = pin!(leaf.node.run(input, &context));
                     poll_fn(|waker| match or_fault(body.as_mut().poll(waker), &context) {
-                        // As in `pass`, so that it is seen wherever the node is in the graph.
+                        // As in `run_at_once`, so that it is seen wherever the node is in the graph.
                         Poll::Pending if N::FACTS.says_never_waits::<N>() => Poll::Ready(Err(waits::<N>(&context))),
                         polled => polled,
                     })
@@ -334,7 +334,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         }
     }
 
-    fn pass(
+    fn run_at_once(
         &self,
         token: &mut Token,
         output: &mut Option<Box<serde_json::Value>>,
@@ -342,7 +342,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     ) -> Result<usize, Finished> {
         // Known before code is made: only nodes that never wait have the code for it.
         if const { N::FACTS.never_waits.is_none() } {
-            return Err(Finished::from(waits::<N>(context)));
+            return Err(Finished::from(no_body(context.path())));
         }
         let input = take_one(&mut token.value, token.hand)?;
         let polled = {
