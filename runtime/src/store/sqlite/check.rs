@@ -7,8 +7,9 @@
 
 use std::collections::HashSet;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params_from_iter};
 
+use super::batches::{Batch, RecordRow};
 use super::log_index::{self, LogIndex};
 use super::owners::OwnerRow;
 use super::read::graph;
@@ -79,32 +80,56 @@ fn rows(connection: &Connection) -> Result<(), Trouble> {
     questions::check(connection)?;
     logs::check(connection)?;
     OwnerRow::all(connection)?;
-    seen += delete::rows_left(connection, &log)?;
-    places(connection)?;
-    let all = "SELECT (SELECT count(*) FROM journal)
-        + (SELECT count(*) FROM commit_log WHERE octet_length(body) > 0)";
-    let all: u64 = connection.query_row(all, [], |row| row.get(0).map(from_integer))?;
+    seen += delete::batches_left(connection, &log)?;
+    places(connection, &log)?;
+    let all = batches(connection)?;
     if all == seen {
         return Ok(());
     }
-    Err(Trouble::Damaged(format!("of its {all} rows of records, {} are those of no run", all.saturating_sub(seen))))
+    Err(Trouble::Damaged(format!("of its {all} batches of records, {} are those of no run", all.saturating_sub(seen))))
 }
 
-/// Checks that rows which have been moved are before all others: a place that is given again would be passed over by
+/// How many batches there are, of whatever runs.
+fn batches(connection: &Connection) -> Result<u64, Trouble> {
+    let tables = [
+        "SELECT id, pos, time, records, checksum, body FROM journal",
+        "SELECT id, pos, time, records, checksum, body FROM commit_log",
+    ];
+    let mut count = 0;
+    for table in tables {
+        let mut select = connection.prepare(table)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let batches = log_index::batches_of(RecordRow::read(row)?)?;
+            // Large ones are in the journal already.
+            count += batches.filter(|batch| !batch.is_large()).count() as u64;
+        }
+    }
+    Ok(count)
+}
+
+/// Checks that batches which have been moved are before all others: a place that is given again would be passed over by
 /// those who have read so far.
-fn places(connection: &Connection) -> Result<(), Trouble> {
-    let end = |query| connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0));
-    let last =
-        end("SELECT max(pos) FROM journal WHERE pos NOT IN (SELECT pos FROM commit_log WHERE octet_length(body) = 0)")?;
-    let first = end("SELECT min(pos) FROM commit_log")?;
+fn places(connection: &Connection, log: &LogIndex) -> Result<(), Trouble> {
+    let positions = |query, params: &[i64]| {
+        let mut select = connection.prepare(query)?;
+        let found = select.query_map(params_from_iter(params), |row| row.get(0))?;
+        found.collect::<Result<HashSet<i64>, _>>()
+    };
     let in_log = log_index::positions(connection)?.start;
-    match last.is_some_and(|last| last >= in_log) || first.is_some_and(|first| first < in_log) {
+    let unmoved = positions("SELECT pos FROM journal WHERE pos >= ?1", &[in_log])?;
+    let large: HashSet<i64> = log.all().filter(|batch| batch.is_large()).map(|batch| batch.position).collect();
+    // A row with an index was made by a move, and is read by its end.
+    let by_moves = positions("SELECT pos FROM journal WHERE substr(body, 1, 1) = '*'", &[])?;
+    let moves = positions("SELECT last FROM moves", &[])?;
+    let is_before = log.all().any(|batch| batch.position < in_log);
+    match !unmoved.is_subset(&large) || !by_moves.is_subset(&moves) || is_before {
         true => Err(Trouble::Damaged("its commit log and its journal disagree on what was moved".to_owned())),
         false => Ok(()),
     }
 }
 
-/// Checks that the records of a run follow each other, and are as they were written. Returns the number of their rows.
+/// Checks that the records of a run follow each other, and are as they were written. Returns the number of their batches.
 fn records(connection: &Connection, log: &LogIndex, run: &RunRow) -> Result<u64, Trouble> {
     let key = RunKey(from_integer(run.key));
     let ids = rows_of(key);
@@ -112,17 +137,19 @@ fn records(connection: &Connection, log: &LogIndex, run: &RunRow) -> Result<u64,
     let mut rows = RunRows::from(connection, &mut select, log, key, 0)?;
     let mut next = ids.start;
     let mut seen = 0;
-    while let Some((id, is_sound, records)) = rows.next(|row| Ok((row.id, row.is_sound(), row.records)))? {
-        if !is_sound {
-            let (seq, run) = (id - ids.start, &run.id);
+    let mut check = |batch: Batch<'_>| {
+        if !batch.is_sound() {
+            let (seq, run) = (batch.id - ids.start, &run.id);
             return Err(Trouble::Damaged(format!("record {seq} of run `{run}` does not match its checksum")));
         }
-        if id != next {
+        if batch.id != next {
             return Err(missing(run, next - ids.start));
         }
-        next = next.saturating_add(records);
+        next = batch.end();
         seen += 1;
-    }
+        Ok(())
+    };
+    while rows.next(&mut check)? {}
     if next - ids.start < run.records { Err(missing(run, next - ids.start)) } else { Ok(seen) }
 }
 

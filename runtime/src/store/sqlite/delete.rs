@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::log_index::LogIndex;
+use super::batches::RecordRow;
+use super::log_index::{LogIndex, batches_of};
 use super::row::RunRow;
 use super::schema::rows_of;
 use super::snapshots;
@@ -19,8 +20,8 @@ use super::write_transaction::WriteTransaction;
 use crate::core;
 use crate::store::{Delete, RunKey};
 
-/// How many rows of records are removed in one transaction.
-const ROWS: u32 = 1000;
+/// How many rows of records are removed in one transaction. A row has many batches.
+const ROWS: u32 = 100;
 
 /// How many pages are returned to the file system in one transaction.
 const PAGES: u32 = 1000;
@@ -109,20 +110,24 @@ pub(super) fn sweep(transaction: &mut WriteTransaction<'_>, now: SystemTime) -> 
     Ok(true)
 }
 
-/// How many rows of records are left of deleted runs.
-pub(super) fn rows_left(connection: &Connection, log: &LogIndex) -> Result<u64, Trouble> {
+/// How many batches of records are left of deleted runs.
+pub(super) fn batches_left(connection: &Connection, log: &LogIndex) -> Result<u64, Trouble> {
     let mut runs = connection.prepare("SELECT run FROM leftovers")?;
     let runs = runs.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
-    let mut count = connection.prepare("SELECT count(*) FROM journal WHERE id >= ?1 AND id < ?2")?;
+    let mut select =
+        connection.prepare("SELECT id, pos, time, records, checksum, body FROM journal WHERE id >= ?1 AND id < ?2")?;
     let mut left = 0;
     for run in runs {
         let key = RunKey(from_integer(run));
         let ids = rows_of(key);
         // Large ones are in the journal as well.
-        left += log.of_run(key).iter().filter(|row| !row.is_large()).count() as u64;
-        left += from_integer(count.query_row([ids.start, ids.end], |row| row.get(0))?);
+        left += log.of_run(key).iter().filter(|batch| !batch.is_large()).count();
+        let mut rows = select.query([ids.start, ids.end])?;
+        while let Some(row) = rows.next()? {
+            left += batches_of(RecordRow::read(row)?)?.count();
+        }
     }
-    Ok(left)
+    Ok(left as u64)
 }
 
 /// Returns some free pages to the file system. Returns whether there are more.

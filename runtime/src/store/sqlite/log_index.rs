@@ -9,12 +9,13 @@ use std::ops::Range;
 use foldhash::HashMap;
 use rusqlite::Connection;
 
+use super::batches::{Batch, Batches, RecordRow};
 use super::schema::{rows_of, run_of};
 use super::times::{from_integer, to_integer};
 use super::trouble::Trouble;
 use crate::store::RunKey;
 
-/// A row of the commit log.
+/// A batch in the commit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Logged {
     pub(super) position: i64,
@@ -25,30 +26,37 @@ pub(super) struct Logged {
     pub(super) bytes: i64,
 }
 
+impl From<&Batch<'_>> for Logged {
+    fn from(batch: &Batch<'_>) -> Self {
+        let Batch { id, position, records, body, .. } = *batch;
+        Logged { position, id, records, bytes: to_integer(body.len() as u64) }
+    }
+}
+
 impl Logged {
     pub(super) fn is_large(&self) -> bool {
         self.bytes == 0
     }
 }
 
-/// The rows of the commit log, for each run in the order in which they were added.
+/// The batches of the commit log, for each run in the order in which they were added.
 #[derive(Default)]
 pub(super) struct LogIndex {
     /// The last position that was given.
     last: i64,
-    /// The last position of the rows that have been moved to the journal.
+    /// The last position of the batches that have been moved to the journal.
     moved: i64,
     runs: HashMap<i64, Vec<Logged>>,
-    rows: usize,
+    batches: usize,
     bytes: i64,
 }
 
 /// What a connection did not know before.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
-    /// Runs to which others have added rows, once for each row.
+    /// Runs to which others have added batches, once for each batch.
     pub(super) runs: Vec<i64>,
-    /// Whether rows have been added and moved meanwhile, to which no run is known.
+    /// Whether batches have been added and moved meanwhile, to which no run is known.
     pub(super) has_missed_some: bool,
 }
 
@@ -75,13 +83,14 @@ impl LogIndex {
         }
         if last > self.last {
             let mut select = transaction.prepare_cached(
-                "SELECT pos, id, records, octet_length(body) FROM commit_log WHERE pos > ?1 ORDER BY pos",
+                "SELECT id, pos, time, records, checksum, body FROM commit_log WHERE pos > ?1 ORDER BY pos",
             )?;
             let mut rows = select.query([self.last])?;
             while let Some(row) = rows.next()? {
-                let row = Logged { position: row.get(0)?, id: row.get(1)?, records: row.get(2)?, bytes: row.get(3)? };
-                news.runs.push(run_of(row.id));
-                self.add(row);
+                for batch in batches_of(RecordRow::read(row)?)? {
+                    news.runs.push(run_of(batch.id));
+                    self.add(Logged::from(&batch));
+                }
             }
             self.last = last;
         }
@@ -93,35 +102,35 @@ impl LogIndex {
         self.last + 1
     }
 
-    pub(super) fn add(&mut self, row: Logged) {
-        self.last = row.position;
-        self.rows += 1;
-        self.bytes = self.bytes.saturating_add(row.bytes);
-        self.runs.entry(run_of(row.id)).or_default().push(row);
+    pub(super) fn add(&mut self, batch: Logged) {
+        self.last = batch.position;
+        self.batches += 1;
+        self.bytes = self.bytes.saturating_add(batch.bytes);
+        self.runs.entry(run_of(batch.id)).or_default().push(batch);
     }
 
-    /// The rows up to this position are in the journal, and no longer in the log.
+    /// The batches up to this position are in the journal, and no longer in the log.
     pub(super) fn moved_up_to(&mut self, position: i64) {
         self.moved = position;
         if self.last <= position {
             self.last = position;
             self.runs.clear();
-            (self.rows, self.bytes) = (0, 0);
+            (self.batches, self.bytes) = (0, 0);
             return;
         }
-        let (mut rows, mut bytes) = (0, 0_i64);
+        let (mut batches, mut bytes) = (0, 0_i64);
         self.runs.retain(|_, of_run| {
-            of_run.retain(|row| row.position > position);
-            rows += of_run.len();
-            bytes = of_run.iter().fold(bytes, |bytes, row| bytes.saturating_add(row.bytes));
+            of_run.retain(|batch| batch.position > position);
+            batches += of_run.len();
+            bytes = of_run.iter().fold(bytes, |bytes, batch| bytes.saturating_add(batch.bytes));
             !of_run.is_empty()
         });
-        (self.rows, self.bytes) = (rows, bytes);
+        (self.batches, self.bytes) = (batches, bytes);
     }
 
-    /// How many rows the log has.
-    pub(super) fn rows(&self) -> usize {
-        self.rows
+    /// How many batches the log has.
+    pub(super) fn batches(&self) -> usize {
+        self.batches
     }
 
     /// How long their bodies are together.
@@ -129,9 +138,14 @@ impl LogIndex {
         self.bytes
     }
 
-    /// The rows of a run.
+    /// The batches of a run.
     pub(super) fn of_run(&self, run: RunKey) -> &[Logged] {
         self.runs.get(&to_integer(run.0)).map_or(&[], Vec::as_slice)
+    }
+
+    /// All batches, in no order.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Logged> {
+        self.runs.values().flatten()
     }
 
     /// How many records a run has, if the last of them is in the log.
@@ -139,25 +153,27 @@ impl LogIndex {
         let last = self.of_run(run).last()?;
         Some(from_integer(last.id.saturating_add(last.records) - rows_of(run).start))
     }
+}
 
-    /// All rows, in the order in which they are in the journal.
-    pub(super) fn in_order(&self) -> Vec<Logged> {
-        let mut rows: Vec<_> = self.runs.values().flatten().copied().collect();
-        rows.sort_unstable_by_key(|row| row.id);
-        rows
-    }
+/// The batches of a row of the log. If it cannot be known which they are, nothing can be added to the runs of which they
+/// may be.
+pub(super) fn batches_of(row: RecordRow<'_>) -> Result<Batches<'_>, Trouble> {
+    let position = row.position;
+    row.batches().ok_or_else(|| {
+        Trouble::Damaged(format!("the row of its commit log at position {position} does not match its checksum"))
+    })
 }
 
 /// The last position in the log, and the last of those that have been moved; 0 if there is none.
 fn ends(transaction: &Connection) -> Result<(i64, i64), Trouble> {
     let mut select = transaction.prepare_cached(
         "SELECT coalesce((SELECT max(pos) FROM commit_log), 0),
-             coalesce((SELECT number FROM numbers WHERE name = 'moved'), 0)",
+             coalesce((SELECT max(last) FROM moves), 0)",
     )?;
     Ok(select.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?)
 }
 
-/// The positions that rows of the log can have as of a transaction.
+/// The positions that batches in the log can have as of a transaction.
 pub(super) fn positions(transaction: &Connection) -> Result<Range<i64>, Trouble> {
     let (in_log, moved) = ends(transaction)?;
     Ok(moved + 1..in_log.max(moved) + 1)

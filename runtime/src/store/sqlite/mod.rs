@@ -1,5 +1,6 @@
 //! Runs in a file, by SQLite.
 
+mod batches;
 mod builder;
 mod check;
 mod claim;

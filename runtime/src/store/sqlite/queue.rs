@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -122,8 +122,6 @@ struct State {
     jobs: VecDeque<Box<dyn Job>>,
     /// Whether the thread waits. Otherwise waking it would be a useless system call.
     idle: bool,
-    /// The number of jobs for which it is woken.
-    enough: usize,
     /// Whether the thread has chores to do besides jobs.
     called: bool,
     /// Whether the last handle is gone: no more jobs come.
@@ -203,10 +201,10 @@ impl Queue {
         self.lock().jobs.len()
     }
 
-    /// Wakes the thread, if enough jobs are queued.
+    /// Wakes the thread, if it waits and there is something to do.
     pub(super) fn wake(&self) {
         let mut state = self.lock();
-        if state.idle && state.jobs.len() >= state.enough {
+        if state.idle && !state.jobs.is_empty() {
             state.idle = false;
             self.changed.notify_one();
         }
@@ -216,18 +214,6 @@ impl Queue {
     pub(super) fn call(&self) {
         self.lock().called = true;
         self.changed.notify_one();
-    }
-
-    /// Waits for so many jobs to be queued, but not for long.
-    pub(super) fn gather(&self, jobs: usize, patience: Duration) {
-        let mut state = self.lock();
-        state.idle = true;
-        state.enough = jobs;
-        let lacks_some = |state: &mut State| state.jobs.len() < jobs && !state.called && !state.closing;
-        let gathered = self.changed.wait_timeout_while(state, patience, lacks_some);
-        state = gathered.unwrap_or_else(PoisonError::into_inner).0;
-        state.idle = false;
-        state.enough = 1;
     }
 
     /// Marks the end: no more jobs come.

@@ -9,6 +9,7 @@ use std::thread;
 
 use rusqlite::Connection;
 
+use super::batches::Batch;
 use super::codec::decode;
 use super::log_index::LogIndex;
 use super::row::RunRow;
@@ -19,27 +20,36 @@ use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
 use crate::store::{RunKey, StoreError, Stored};
 
-/// How many rows are read before they are decoded, and of how many bytes, not counting the last of them.
-const BATCH: usize = 512;
+/// How many batches are read before they are decoded, and of how many bytes, not counting the last row of them.
+const BATCHES: usize = 512;
 const BYTES: usize = 256 << 10;
 
-/// How many batches may wait to be decoded.
+/// How many chunks of them may wait to be decoded.
 const WAITING: usize = 4;
 
-/// Rows as they are in the file.
+/// Batches as they are in the file.
 #[derive(Default)]
-struct Batch {
-    rows: Vec<RawRow>,
+struct Chunk {
+    batches: Vec<RawBatch>,
     bodies: Vec<u8>,
 }
 
-struct RawRow {
+struct RawBatch {
     /// The number of its first record.
     first: u64,
     time: i64,
     records: i64,
     /// Where its body is.
     body: Range<usize>,
+}
+
+impl Chunk {
+    fn push(&mut self, batch: &Batch<'_>, first: u64) {
+        let begins = self.bodies.len();
+        self.bodies.extend_from_slice(batch.body);
+        let body = begins..self.bodies.len();
+        self.batches.push(RawBatch { first, time: batch.time, records: batch.records, body });
+    }
 }
 
 /// A record that cannot be decoded.
@@ -73,23 +83,23 @@ pub(super) fn read(
     let wanted = Wanted { from, limit };
     let mut journal =
         Journal { connection, run, start: rows_of(run).start, known, wanted, rows, next: None, is_over: false };
-    let mut read = journal.batch();
+    let mut read = journal.chunk();
     thread::scope(|scope| {
-        let (send, batches) = mpsc::sync_channel(WAITING);
+        let (send, chunks) = mpsc::sync_channel(WAITING);
         let decoder = (!journal.is_over).then(|| {
             let decoder = thread::Builder::new().name("graphweft-decode".to_owned()).stack_size(STACK);
-            decoder.spawn_scoped(scope, move || decode_all(&batches, wanted))
+            decoder.spawn_scoped(scope, move || decode_all(&chunks, wanted))
         });
         // If there is little to do, or the system gives no thread, it is done here.
         let Some(Ok(decoder)) = decoder else { return journal.decode_here(read) };
         let trouble = loop {
-            let Read { batch, trouble } = read;
+            let Read { chunk, trouble } = read;
             // If the decoder has stopped, it returns the reason.
-            let goes_on = send.send(batch).is_ok() && trouble.is_none() && !journal.is_over;
+            let goes_on = send.send(chunk).is_ok() && trouble.is_none() && !journal.is_over;
             if !goes_on {
                 break trouble;
             }
-            read = journal.batch();
+            read = journal.chunk();
         };
         drop(send);
         let decoded = decoder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -99,7 +109,7 @@ pub(super) fn read(
     })
 }
 
-/// The rows of a run that are yet to be read.
+/// The journal of a run that is yet to be read.
 struct Journal<'c> {
     connection: &'c Connection,
     run: RunKey,
@@ -113,57 +123,63 @@ struct Journal<'c> {
     is_over: bool,
 }
 
-/// Rows, and the problem with the row behind them.
+/// What was read, and the problem with what is behind it.
 struct Read {
-    batch: Batch,
+    chunk: Chunk,
     trouble: Option<Trouble>,
 }
 
 impl Journal<'_> {
-    fn batch(&mut self) -> Read {
-        let mut batch = Batch::default();
-        while batch.rows.len() < BATCH && batch.bodies.len() < BYTES && !self.is_over {
-            if let Err(trouble) = self.row(&mut batch) {
+    fn chunk(&mut self) -> Read {
+        let mut chunk = Chunk::default();
+        while chunk.batches.len() < BATCHES && chunk.bodies.len() < BYTES && !self.is_over {
+            if let Err(trouble) = self.row(&mut chunk) {
                 self.is_over = true;
-                return Read { batch, trouble: Some(trouble) };
+                return Read { chunk, trouble: Some(trouble) };
             }
         }
-        Read { batch, trouble: None }
+        Read { chunk, trouble: None }
     }
 
-    fn row(&mut self, batch: &mut Batch) -> Result<(), Trouble> {
-        let Wanted { from, limit } = self.wanted;
-        let read = self.next.map_or(0, |next| next.saturating_sub(from));
-        if usize::try_from(read).is_ok_and(|read| read >= limit) {
-            self.is_over = true;
-            return Ok(());
-        }
-        let start = self.start;
-        let next = self.rows.next(|row| {
-            let (is_sound, begins) = (row.is_sound(), batch.bodies.len());
-            batch.bodies.extend_from_slice(row.body);
-            let (first, body) = (from_integer(row.id - start), begins..batch.bodies.len());
-            Ok((RawRow { first, time: row.time, records: row.records, body }, is_sound))
-        })?;
-        let Some((row, is_sound)) = next else {
-            self.is_over = true;
-            let there = self.next.unwrap_or_default();
-            if there < self.known {
-                return Err(self.damaged(|run| format!("record {there} of {run} is not there")));
-            }
-            return Ok(());
+    fn row(&mut self, read: &mut Chunk) -> Result<(), Trouble> {
+        let Journal { connection, run, start, known, wanted, rows, next, is_over } = self;
+        let Wanted { from, limit } = *wanted;
+        let damaged = |what: &dyn Fn(&str) -> String| Trouble::Damaged(what(&name_of(connection, *run)));
+        let is_enough = |next: &Option<u64>| {
+            let read = next.map_or(0, |next| next.saturating_sub(from));
+            usize::try_from(read).is_ok_and(|read| read >= limit)
         };
-        let first = row.first;
-        if !is_sound {
-            return Err(self.damaged(|run| format!("record {first} of {run} does not match its checksum")));
+        if is_enough(next) {
+            *is_over = true;
+            return Ok(());
         }
-        // The first row that is there holds number `from` or one before it, or is that of number 0.
-        let expected = self.next.unwrap_or_else(|| first.min(from));
-        if first != expected {
-            return Err(self.damaged(|run| format!("record {expected} of {run} is not there")));
+        let is_there = rows.next(|batch| {
+            let first = from_integer(batch.id - *start);
+            if is_enough(next) {
+                return Ok(());
+            }
+            // The first row that is there holds number `from` or one before it, or is that of number 0.
+            let expected = next.unwrap_or_else(|| first.min(from));
+            if !batch.is_sound() {
+                return Err(damaged(&|run| format!("record {first} of {run} does not match its checksum")));
+            }
+            if first != expected {
+                return Err(damaged(&|run| format!("record {expected} of {run} is not there")));
+            }
+            let end = first + from_integer(batch.records);
+            *next = Some(end);
+            if end > from {
+                read.push(&batch, first);
+            }
+            Ok(())
+        })?;
+        if !is_there {
+            *is_over = true;
+            let there = next.unwrap_or_default();
+            if there < *known {
+                return Err(damaged(&|run| format!("record {there} of {run} is not there")));
+            }
         }
-        self.next = Some(first + from_integer(row.records));
-        batch.rows.push(row);
         Ok(())
     }
 
@@ -171,12 +187,12 @@ impl Journal<'_> {
     fn decode_here(&mut self, mut read: Read) -> Result<Vec<Stored>, Trouble> {
         let mut stored = Vec::new();
         loop {
-            let Read { batch, trouble } = read;
-            decode_batch(&batch, self.wanted, &mut stored).map_err(|bad| self.bad_record(&bad))?;
+            let Read { chunk, trouble } = read;
+            decode_chunk(&chunk, self.wanted, &mut stored).map_err(|bad| self.bad_record(&bad))?;
             match trouble {
                 Some(trouble) => return Err(trouble),
                 None if self.is_over => return Ok(stored),
-                None => read = self.batch(),
+                None => read = self.chunk(),
             }
         }
     }
@@ -187,28 +203,22 @@ impl Journal<'_> {
         let message = format!("{message}; it is of a newer version of graphweft");
         StoreError::BadRecord { run, seq: *seq, message }.into()
     }
-
-    fn damaged(&self, message: impl FnOnce(&str) -> String) -> Trouble {
-        let id = id_of(self.connection, self.run);
-        let run = id.map_or_else(|| format!("run number {}", self.run.0), |id| format!("run `{id}`"));
-        Trouble::Damaged(message(&run))
-    }
 }
 
 // A function of its own in profiles: a bench counts its instructions by its name.
 #[inline(never)]
-fn decode_all(batches: &Receiver<Batch>, wanted: Wanted) -> Result<Vec<Stored>, Undecodable> {
+fn decode_all(chunks: &Receiver<Chunk>, wanted: Wanted) -> Result<Vec<Stored>, Undecodable> {
     let mut stored = Vec::new();
-    for batch in batches {
-        decode_batch(&batch, wanted, &mut stored)?;
+    for chunk in chunks {
+        decode_chunk(&chunk, wanted, &mut stored)?;
     }
     Ok(stored)
 }
 
-fn decode_batch(batch: &Batch, wanted: Wanted, into: &mut Vec<Stored>) -> Result<(), Undecodable> {
-    for RawRow { first, time, records, body } in &batch.rows {
+fn decode_chunk(chunk: &Chunk, wanted: Wanted, into: &mut Vec<Stored>) -> Result<(), Undecodable> {
+    for RawBatch { first, time, records, body } in &chunk.batches {
         let before = into.len();
-        let sound = decode(&batch.bodies[body.clone()], *first, from_millis(*time), into);
+        let sound = decode(&chunk.bodies[body.clone()], *first, from_millis(*time), into);
         let decoded = into.len() - before;
         if let Some(message) = sound.map_err(|error| error.to_string()).err().or_else(|| miscounted(decoded, *records))
         {
@@ -223,7 +233,11 @@ fn decode_batch(batch: &Batch, wanted: Wanted, into: &mut Vec<Stored>) -> Result
 }
 
 fn miscounted(found: usize, counted: i64) -> Option<String> {
-    (found as u64 != from_integer(counted)).then(|| format!("its row holds {found} records and says {counted}"))
+    (found as u64 != from_integer(counted)).then(|| format!("its batch has {found} records and says {counted}"))
+}
+
+fn name_of(connection: &Connection, run: RunKey) -> String {
+    id_of(connection, run).map_or_else(|| format!("run number {}", run.0), |id| format!("run `{id}`"))
 }
 
 /// The id of a run, if its row can still be read.

@@ -34,11 +34,12 @@ pub(super) fn run_of(id: i64) -> i64 {
 
 /// The steps from one format to the next; after the first n of them a file has format n.
 ///
-/// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of
-/// a run lie together in their order. All rows are first added to `commit_log`, in the order of the commits, and moved
-/// to the journal when there are many of them; the records of a run are those of both. `pos` is the place of a row in
-/// the order of all commits: it is given in the transaction that adds the row, and stays with it. A large row is added to
-/// the journal at once, and to the log with an empty body. `ready` is the time at which a run can
+/// A batch is the records that one append has added to one run; its `id` is `run << 31 | seq` of the first of them, and its
+/// position the place of the batch in the order of all commits. A row of `commit_log` has the batches of one commit, of
+/// whatever runs; its `id`, `time` and `records` are those of the first batch and of all of them, its `pos` is the position
+/// of the last. A move makes rows of `journal` of all rows of the log, each with the batches of one run; their `pos` is the
+/// last position of the move. So the records of a run lie together in their order, and those of a move too. A large batch
+/// is added to the journal at once, as a row of its own with its own position, and to the log with an empty body. `ready` is the time at which a run can
 /// resume: 0 if it runs, a time if it waits for one, NULL if it waits for an answer or is over. The index on it holds
 /// only runs that an engine may have to take over, however many others there are. `runs_suspended` has the runs that
 /// wait for a time, by the time when they were suspended: after the clock was set back, that is later than now.
@@ -50,8 +51,8 @@ pub(super) fn run_of(id: i64) -> i64 {
 ///
 /// When a run is deleted its row goes, and its number is kept in `leftovers` until the last rows of its records are
 /// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. A number of `numbers` never
-/// gets smaller: `run` is the greatest number of a run that was deleted, `moved` the last `pos` that is no longer in the
-/// log. `tasks` says which owner has a periodic task. `snapshots` has what the first `records` records of a
+/// gets smaller: `run` is the greatest number of a run that was deleted. `moves` has the last position of each move, up to
+/// which batches are no longer in the log. `tasks` says which owner has a periodic task. `snapshots` has what the first `records` records of a
 /// run come to. `logs` has the entries of the logs beside the runs; a `pos` of one that was deleted is not given again.
 ///
 /// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is
@@ -120,7 +121,8 @@ const STEPS: &[&str] = &[
         checksum INTEGER NOT NULL,
         body TEXT NOT NULL
     ) STRICT;
-    CREATE UNIQUE INDEX journal_places ON journal (pos);
+    CREATE INDEX journal_places ON journal (pos);
+    CREATE TABLE moves (last INTEGER PRIMARY KEY) STRICT;
     CREATE TABLE graphs (hash INTEGER PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
     CREATE TABLE owners (
         id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -5,15 +5,18 @@ use std::time::Duration;
 
 /// The log is copied back to the database when it is longer than this, in bytes. SQLite cuts it to this length when it
 /// begins anew, so its length shows how much of it is in use.
-pub(super) const LOG: u64 = 4 << 20;
+pub(super) const LOG: u64 = 8 << 20;
 
-/// The commit log is moved to the journals when it has so many rows, or when their bodies have so many bytes.
+/// The commit log is moved to the journals when it has so many batches, or when their bodies have so many bytes.
 pub(super) const LOG_ROWS: usize = 2048;
 pub(super) const LOG_BYTES: i64 = 1 << 20;
 
 /// Bodies from this length on, in bytes, are added to the journal at once: they take pages of their own anyway, and would
 /// be written twice.
 pub(super) const LARGE: usize = 4 << 10;
+
+/// A row that has so many bytes gets no further batch. A batch that is read is read with its row.
+pub(super) const ROW_BYTES: usize = 32 << 10;
 
 /// The stack of a thread in bytes, of which only the used part takes memory. Values may nest deeply.
 pub(super) const STACK: usize = 16 << 20;

@@ -281,16 +281,17 @@ fn add(connection: &Connection, run: &runs::EncodedRun) -> Result<Added, Trouble
 
 fn create(connection: &Connection, run: &runs::EncodedRun) -> Result<Added, Trouble> {
     let mut journals = Journals::default();
-    let mut transaction = WriteTransaction::begun(connection, &mut journals)?;
-    let created = match runs::create(&mut transaction, run)? {
-        Ok(created) => created,
-        Err(error) => return Ok(Err(error)),
-    };
-    let first = match &created {
-        Created::Existing(header) => {
-            records::read(&transaction, transaction.log(), header.key, 0, 1)?.pop().map(|stored| stored.record)
-        }
-        _ => None,
-    };
-    Ok(Ok((created, first)))
+    WriteTransaction::within(connection, &mut journals, |transaction| {
+        let created = match runs::create(transaction, run)? {
+            Ok(created) => created,
+            Err(error) => return Ok(Err(error)),
+        };
+        let first = match &created {
+            Created::Existing(header) => {
+                records::read(transaction, transaction.log(), header.key, 0, 1)?.pop().map(|stored| stored.record)
+            }
+            _ => None,
+        };
+        Ok(Ok((created, first)))
+    })
 }

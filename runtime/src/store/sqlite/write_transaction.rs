@@ -1,22 +1,22 @@
-//! Adding rows to the commit log, and moving them to the journal.
+//! Adding batches to the commit log, and moving them to the journal.
 //!
 //! ```text
-//!   append ──> commit_log, in the order of the commits          all runs share a page
+//!   append ──> commit_log: a row for each commit, with the batches of all runs in it
 //!                  │
 //!                  │ when it is full, all of it in one transaction
 //!                  v
-//!              journal, in the order of runs and records        a run is read by one range
+//!              journal: rows of one run each, in the order of runs and records, and so a run is read by one range
 //! ```
 //!
 //! A row in the journal for each append would dirty a page for each of the runs that record at the same time, and a
-//! commit would write them all. Here it writes the last page of the log, and a move sorts some thousand rows at once, so
-//! that a page of the journal takes many rows. It is what LSM trees do with their memtable (O'Neil and others, "The
+//! commit would write them all. Here it writes the last page of the log, and a move sorts some thousand batches at once, so
+//! that a row of the journal takes many. It is what LSM trees do with their memtable (O'Neil and others, "The
 //! log-structured merge-tree", 1996).
 //!
-//! A large body takes pages of its own, and is added to the journal at once, so that it is written once. Its row in the log
+//! A large body takes pages of its own, and is added to the journal at once, so that it is written once. Its batch in the log
 //! has none: it holds the position, and says that the row in the journal counts.
 //!
-//! The log does not prevent two rows with the same number, as the key of the journal does. So the writer knows how long
+//! The log does not prevent two batches with the same number, as the key of the journal does. So the writer knows how long
 //! each journal is: from its own appends, from the index of the log if others have appended, or from the file.
 
 use std::ops::Deref;
@@ -25,11 +25,12 @@ use std::time::SystemTime;
 use foldhash::HashMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::batches::{Batch, NewRow, RecordRow, Text};
 use super::codec::EncodedRow;
-use super::log_index::{LogIndex, Logged};
-use super::schema::rows_of;
+use super::log_index::{LogIndex, Logged, batches_of};
+use super::schema::{rows_of, run_of};
 use super::seal;
-use super::settings::LARGE;
+use super::settings::{LARGE, ROW_BYTES};
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
 use crate::store::RunKey;
@@ -66,10 +67,9 @@ impl Journals {
         Ok(())
     }
 
-    fn added(&mut self, run: RunKey, row: Logged) {
-        self.log.add(row);
-        let length = from_integer(row.id.saturating_add(row.records) - rows_of(run).start);
-        self.lengths.insert(run, length);
+    fn added(&mut self, run: RunKey, batch: &Batch<'_>) {
+        self.log.add(Logged::from(batch));
+        self.lengths.insert(run, from_integer(batch.end() - rows_of(run).start));
     }
 }
 
@@ -77,6 +77,8 @@ impl Journals {
 pub(super) struct WriteTransaction<'a> {
     connection: &'a Connection,
     journals: &'a mut Journals,
+    /// The row of the log for the batches that were added, which are in the index already.
+    row: NewRow,
 }
 
 impl Deref for WriteTransaction<'_> {
@@ -88,10 +90,17 @@ impl Deref for WriteTransaction<'_> {
 }
 
 impl<'a> WriteTransaction<'a> {
-    /// Of a connection on which a transaction has begun.
-    pub(super) fn begun(connection: &'a Connection, journals: &'a mut Journals) -> Result<Self, Trouble> {
+    /// Does something on a connection on which a transaction has begun. All that it adds is in the file at the end.
+    pub(super) fn within<T>(
+        connection: &'a Connection,
+        journals: &'a mut Journals,
+        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
         journals.refresh(connection)?;
-        Ok(WriteTransaction { connection, journals })
+        let mut transaction = WriteTransaction { connection, journals, row: NewRow::default() };
+        let done = work(&mut transaction)?;
+        transaction.write_row()?;
+        Ok(done)
     }
 
     pub(super) fn log(&self) -> &LogIndex {
@@ -126,18 +135,26 @@ impl<'a> WriteTransaction<'a> {
         rows: &[EncodedRow],
     ) -> Result<(), Trouble> {
         for row in rows {
-            let mut new = NewRow::of(run, at, time, &row.body, row.records, self.log().next());
+            let mut batch = new_batch(run, at, time, &row.body, row.records, self.log().next());
             if row.body.len() >= LARGE {
-                new.insert(self.connection, "journal", JOURNAL, &row.body)?;
-                new = NewRow::of(run, at, time, "", row.records, self.log().next());
-                new.insert(self.connection, "commit_log", LOG, "")?;
-            } else {
-                new.insert(self.connection, "commit_log", LOG, &row.body)?;
+                insert(self.connection, "journal", JOURNAL, &batch.row())?;
+                batch = new_batch(run, at, time, "", row.records, self.log().next());
             }
-            self.journals.added(run, new.logged);
+            self.row.push(&batch);
+            self.journals.added(run, &batch);
+            if self.row.bytes() >= ROW_BYTES {
+                self.write_row()?;
+            }
             at += row.records;
         }
         Ok(())
+    }
+
+    /// Writes the row of the log for the batches that were added.
+    fn write_row(&mut self) -> Result<(), Trouble> {
+        let mut row = std::mem::take(&mut self.row);
+        let position = row.last_position();
+        row.row_at(position).map_or(Ok(()), |row| insert(self.connection, "commit_log", LOG, &row))
     }
 
     /// The run is deleted.
@@ -145,45 +162,74 @@ impl<'a> WriteTransaction<'a> {
         self.journals.lengths.remove(&run);
     }
 
-    /// Moves all rows of the log to where the records of their runs are.
+    /// Moves all batches of the log to where the records of their runs are.
     pub(super) fn move_log(&mut self) -> Result<(), Trouble> {
-        let log = &mut self.journals.log;
-        let rows = log.in_order();
-        // By the order that is known: SQLite would sort whole bodies, and write large ones to a file. Rows that follow one
-        // another in both orders are moved together; if one run records at a time, that is all of them.
-        let mut insert = self.connection.prepare_cached(
-            "INSERT INTO journal (id, pos, time, records, checksum, body)
-             SELECT id, pos, time, records, checksum, body FROM commit_log
-             WHERE pos BETWEEN ?1 AND ?2 AND body <> '' ORDER BY pos",
-        )?;
-        for together in rows.chunk_by(|row, next| row.position + 1 == next.position) {
-            let [first, ..] = together else { continue };
-            let last = first.position + to_integer(together.len() as u64) - 1;
-            let wanted = together.iter().filter(|row| !row.is_large()).count();
-            if insert.execute([first.position, last])? != wanted {
-                return Err(Trouble::NotWritten("journal"));
+        self.write_row()?;
+        let last = self.log().next() - 1;
+        let Sorted { rows_of_log, batches, mut rows } = self.sorted()?;
+        if batches != self.log().batches() {
+            let known = self.log().batches();
+            return Err(Trouble::Damaged(format!("its log has {batches} batches, and {known} were added to it")));
+        }
+        for row in &mut rows {
+            if let Some(row) = row.row_at(last) {
+                insert(self.connection, "journal", JOURNAL, &row)?;
             }
         }
-        let last = log.next() - 1;
         // Without a condition, so that whole pages are freed.
         let removed = self.connection.prepare_cached("DELETE FROM commit_log")?.execute([])?;
-        if removed != rows.len() {
-            return Err(Trouble::Damaged(format!(
-                "{removed} rows were removed from its log, and {} moved",
-                rows.len()
-            )));
+        if removed != rows_of_log {
+            return Err(Trouble::Damaged(format!("{removed} rows were removed from its log, and {rows_of_log} moved")));
         }
-        let mut moved = self.connection.prepare_cached(
-            "INSERT INTO numbers (name, number) VALUES ('moved', ?1)
-             ON CONFLICT (name) DO UPDATE SET number = max(number, excluded.number)",
-        )?;
-        is_written(moved.execute([last])?, "numbers")?;
-        log.moved_up_to(last);
+        if rows_of_log > 0 {
+            let mut moved = self.connection.prepare_cached("INSERT INTO moves (last) VALUES (?1)")?;
+            is_written(moved.execute([last])?, "moves")?;
+        }
+        self.journals.log.moved_up_to(last);
         if self.journals.lengths.len() > REMEMBERED {
             self.journals.lengths.clear();
         }
         Ok(())
     }
+
+    /// The batches of the log, as rows of the journal.
+    fn sorted(&self) -> Result<Sorted, Trouble> {
+        let mut of_runs: HashMap<i64, Vec<NewRow>> = HashMap::default();
+        let (mut rows_of_log, mut batches) = (0, 0);
+        let mut select = self
+            .connection
+            .prepare_cached("SELECT id, pos, time, records, checksum, body FROM commit_log ORDER BY pos")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            rows_of_log += 1;
+            for batch in batches_of(RecordRow::read(row)?)? {
+                batches += 1;
+                let of_run = of_runs.entry(run_of(batch.id)).or_default();
+                let follows = |row: &&mut NewRow| row.end() == batch.id && row.bytes() < ROW_BYTES;
+                match of_run.last_mut().filter(follows) {
+                    // It is in the journal, between those before it and those behind it.
+                    _ if batch.is_large() => {}
+                    Some(row) => row.push(&batch),
+                    None => {
+                        let mut row = NewRow::default();
+                        row.push(&batch);
+                        of_run.push(row);
+                    }
+                }
+            }
+        }
+        let mut rows: Vec<NewRow> = of_runs.into_values().flatten().collect();
+        rows.sort_by_key(NewRow::id);
+        Ok(Sorted { rows_of_log, batches, rows })
+    }
+}
+
+/// What the log has, by runs.
+struct Sorted {
+    rows_of_log: usize,
+    batches: usize,
+    /// In the order of the journal.
+    rows: Vec<NewRow>,
 }
 
 /// Adds a single row to a journal of which this process believes to know the length, without a transaction around it.
@@ -199,44 +245,34 @@ pub(super) fn add_row_alone(
     if journals.lengths.get(&run) != Some(&at) || row.body.len() >= LARGE {
         return Ok(false);
     }
-    let new = NewRow::of(run, at, time, &row.body, row.records, journals.log.next());
-    let NewRow { logged: Logged { position, id, records, .. }, time, checksum } = new;
+    let batch = new_batch(run, at, time, &row.body, row.records, journals.log.next());
+    let Batch { id, position, time, records, checksum, body } = batch;
     // If the log ends elsewhere, `records` is NULL, which the table forbids, and the row is ignored.
     let mut insert = connection.prepare_cached(
         "INSERT OR IGNORE INTO commit_log (pos, id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, ?5, iif(
-             coalesce((SELECT max(pos) FROM commit_log), (SELECT number FROM numbers WHERE name = 'moved'), 0) = ?1 - 1,
+             coalesce((SELECT max(pos) FROM commit_log), (SELECT max(last) FROM moves), 0) = ?1 - 1,
              ?6, NULL
          ))",
     )?;
-    let added = insert.execute(params![position, id, time, row.body, checksum, records])? == 1;
+    let added = insert.execute(params![position, id, time, Text(body), checksum, records])? == 1;
     if added {
-        journals.added(run, new.logged);
+        journals.added(run, &batch);
     }
     Ok(added)
 }
 
-const LOG: &str = "INSERT INTO commit_log (pos, id, time, records, checksum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-const JOURNAL: &str = "INSERT INTO journal (pos, id, time, records, checksum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const LOG: &str = "INSERT INTO commit_log (id, pos, time, records, checksum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const JOURNAL: &str = "INSERT INTO journal (id, pos, time, records, checksum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
-/// A row that is to be added.
-struct NewRow {
-    logged: Logged,
-    time: i64,
-    checksum: i64,
+/// A batch that is to be added to a run that has so many records.
+fn new_batch(run: RunKey, at: u64, time: SystemTime, body: &str, records: u64, position: i64) -> Batch<'_> {
+    let id = rows_of(run).start.saturating_add(to_integer(at));
+    let (time, records, body) = (to_millis(time), to_integer(records), body.as_bytes());
+    Batch { id, position, time, records, checksum: seal::of_records(id, position, time, records, body), body }
 }
 
-impl NewRow {
-    fn of(run: RunKey, at: u64, time: SystemTime, body: &str, records: u64, position: i64) -> NewRow {
-        let id = rows_of(run).start.saturating_add(to_integer(at));
-        let (time, records) = (to_millis(time), to_integer(records));
-        let checksum = seal::of_records(id, position, time, records, body.as_bytes());
-        let bytes = to_integer(body.len() as u64);
-        NewRow { logged: Logged { position, id, records, bytes }, time, checksum }
-    }
-
-    fn insert(&self, connection: &Connection, table: &'static str, insert: &str, body: &str) -> Result<(), Trouble> {
-        let NewRow { logged: Logged { position, id, records, .. }, time, checksum } = self;
-        let mut insert = connection.prepare_cached(insert)?;
-        is_written(insert.execute(params![position, id, time, records, checksum, body])?, table)
-    }
+fn insert(connection: &Connection, table: &'static str, insert: &str, row: &RecordRow<'_>) -> Result<(), Trouble> {
+    let RecordRow { id, position, time, records, checksum, body } = *row;
+    let mut insert = connection.prepare_cached(insert)?;
+    is_written(insert.execute(params![id, position, time, records, checksum, Text(body)])?, table)
 }

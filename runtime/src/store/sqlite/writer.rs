@@ -49,7 +49,7 @@ pub(super) struct Shared {
 struct Writer {
     connection: Connection,
     journals: Journals,
-    /// How many rows the commit log must have to be moved. More than in the settings after a move that has failed.
+    /// How many batches the commit log must have to be moved. More than in the settings after a move that has failed.
     log_rows: usize,
     /// The path of SQLite's write-ahead log.
     log: PathBuf,
@@ -127,15 +127,9 @@ impl Shared {
         // Also when a job panics: no caller may wait for an answer that never comes.
         let _closing = Closing(&self.queue);
         let mut due = Instant::now() + self.settings.lease / 3;
-        let mut group = Group::default();
         loop {
             let renewal = (!self.owners.is_empty()).then_some(due);
             let wake = self.queue.wait(renewal);
-            if wake == Wake::Work && group.jobs > 1 {
-                // Runs that were answered together soon write again together. Without a short wait the first of them
-                // would be committed alone, and the others would wait for its sync.
-                self.queue.gather(group.jobs, group.took / 3);
-            }
             let Ok(mut writer) = self.writer.lock() else { return };
             match wake {
                 Wake::End => return,
@@ -153,7 +147,6 @@ impl Shared {
             if (wake == Wake::Chores || writer.log_is_long()) && self.file.is_there().is_ok() {
                 writer.copy_log_back(self);
             }
-            group = writer.last;
         }
     }
 }
@@ -224,29 +217,30 @@ impl Writer {
             return done.map_err(Uncommitted::NotBegun);
         }
         self.execute("BEGIN IMMEDIATE").map_err(Uncommitted::NotBegun)?;
-        let run = WriteTransaction::begun(&self.connection, &mut self.journals)
-            .and_then(|mut transaction| jobs.iter_mut().try_for_each(|job| job.run(&mut transaction)));
+        let run = WriteTransaction::within(&self.connection, &mut self.journals, |transaction| {
+            jobs.iter_mut().try_for_each(|job| job.run(transaction))
+        });
         self.end(run).map_err(Uncommitted::Undone)
     }
 
     fn commit_log_is_full(&self, shared: &Shared) -> bool {
         let log = self.journals.log();
         let is_large = log.bytes() >= LOG_BYTES && self.log_rows == shared.settings.log_rows;
-        log.rows() >= self.log_rows || is_large
+        log.batches() >= self.log_rows || is_large
     }
 
     /// Moves the commit log to the journals. If it cannot be moved, nothing is lost, and reading takes longer.
     fn move_commit_log(&mut self, shared: &Shared) {
         let begun = self.be(Patience::Wait, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
         let moved = begun.and_then(|()| {
-            let moved = WriteTransaction::begun(&self.connection, &mut self.journals)
-                .and_then(|mut transaction| transaction.move_log());
+            let moved =
+                WriteTransaction::within(&self.connection, &mut self.journals, |transaction| transaction.move_log());
             self.end(moved)
         });
         self.log_rows = shared.settings.log_rows;
         if let Err(trouble) = moved {
-            // It is tried again when there are many more rows.
-            self.log_rows += self.journals.log().rows();
+            // It is tried again when there are many more.
+            self.log_rows += self.journals.log().batches();
             self.journals.forget();
             tracing::warn!(error = %trouble.at(&shared.file.path), "the commit log of a store cannot be moved");
         }

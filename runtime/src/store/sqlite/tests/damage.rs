@@ -54,17 +54,17 @@ async fn a_path_without_a_record_is_named() {
 
 #[tokio::test]
 async fn a_row_that_lacks_a_record_is_named() {
-    assert_bad(r#"["a",{"m":{"t":"one"}}]"#, 2, "holds 1 records and says 2").await;
+    assert_bad(r#"["a",{"m":{"t":"one"}}]"#, 2, "has 1 records and says 2").await;
 }
 
 /// What a statement behind the back of the store does to a file with a completed run `a` of four records, and what the
-/// error of a look at it says. Whether the records are in the journal or in the commit log makes no difference.
+/// error of a look at it says. Whether the records are in the journal, each moved by itself, or in the commit log makes no
+/// difference.
 async fn damaged(statement: &str, says: &str) {
     damaged_in(Place::Journal, statement, says).await;
     damaged_in(Place::Log, &statement.replace("journal", "commit_log"), says).await;
 }
 
-#[derive(PartialEq, Eq)]
 enum Place {
     Journal,
     Log,
@@ -73,14 +73,19 @@ enum Place {
 async fn damaged_in(place_of_records: Place, statement: &str, says: &str) {
     let (_directory, path) = place();
     let store = open(&path).await;
+    let settle = async || match place_of_records {
+        Place::Journal => move_log(&store).await,
+        Place::Log => {}
+    };
     let run = create(&store, new_run("a")).await.key;
-    add(&store, run, 1, &[said("one")]).await;
-    add(&store, run, 2, &[said("two")]).await;
+    settle().await;
+    for (at, text) in (1..).zip(["one", "two"]) {
+        add(&store, run, at, &[said(text)]).await;
+        settle().await;
+    }
     let change = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
     store.append(Append { header: change, ..batch(run, 3, &[said("three")]) }).await.unwrap();
-    if place_of_records == Place::Journal {
-        move_log(&store).await;
-    }
+    settle().await;
     store.check().await.unwrap();
     assert_eq!(behind_the_back(&path).execute(statement, []).unwrap(), 1);
 
@@ -160,26 +165,32 @@ async fn a_run_that_is_missing_from_an_index_is_found_out_when_it_is_asked_for()
 /// As many rows, of a record each, as a thread of its own decodes while others are read.
 const MANY: u64 = 3000;
 
-async fn with_many_rows() -> (TempDir, PathBuf, SqliteStore, RunKey) {
+async fn with_many_rows(log_rows: usize) -> (TempDir, PathBuf, SqliteStore, RunKey) {
     let (directory, path) = place();
-    let store = SqliteStore::builder().durability(Durability::Relaxed).open(&path).await.unwrap();
+    let store = SqliteStore::builder().durability(Durability::Relaxed).log_rows(log_rows).open(&path).await.unwrap();
     let run = create(&store, new_run("a")).await.key;
     for at in 1..MANY {
         add(&store, run, at, &[said(&format!("number {at}"))]).await;
+        if log_rows == 1 {
+            // Each has a row of its own.
+            move_log(&store).await;
+        }
     }
     (directory, path, store, run)
 }
 
 #[tokio::test]
 async fn a_long_journal_is_read_whole_and_from_anywhere_in_it() {
-    let (_directory, _path, store, run) = with_many_rows().await;
-    let all = store.read(run, 0, usize::MAX).await.unwrap();
-    assert!(all.iter().map(|stored| stored.seq).eq(0..MANY));
-    assert_eq!(all[2999].record, said("number 2999"));
-    for (from, limit) in [(1, 2999), (1, 2998), (500, 600), (511, 514), (2000, usize::MAX), (2999, 7), (0, 512)] {
-        let page = store.read(run, from, limit).await.unwrap();
-        let (from, to) = (from as usize, (from as usize).saturating_add(limit).min(all.len()));
-        assert_eq!(page, all[from..to], "from {from} to {to}");
+    for log_rows in [1, 1000, 10_000] {
+        let (_directory, _path, store, run) = with_many_rows(log_rows).await;
+        let all = store.read(run, 0, usize::MAX).await.unwrap();
+        assert!(all.iter().map(|stored| stored.seq).eq(0..MANY));
+        assert_eq!(all[2999].record, said("number 2999"));
+        for (from, limit) in [(1, 2999), (1, 2998), (500, 600), (511, 514), (2000, usize::MAX), (2999, 7), (0, 512)] {
+            let page = store.read(run, from, limit).await.unwrap();
+            let (from, to) = (from as usize, (from as usize).saturating_add(limit).min(all.len()));
+            assert_eq!(page, all[from..to], "from {from} to {to}");
+        }
     }
 }
 
@@ -199,7 +210,7 @@ async fn a_journal_of_large_records_is_read_whole() {
 
 #[tokio::test]
 async fn of_a_long_journal_the_first_record_that_is_wrong_is_named() {
-    let (_directory, path, store, run) = with_many_rows().await;
+    let (_directory, path, store, run) = with_many_rows(1).await;
     move_log(&store).await;
     let start = rows_of(run).start;
     let others = behind_the_back(&path);
@@ -365,7 +376,7 @@ async fn records_that_damage_has_hidden_in_a_large_file_are_found_by_a_check() {
     let store = open(&path).await;
 
     assert_eq!(header(&store, "a").await.records, 39, "nothing says so when it is read");
-    let message = "of its 40 rows of records, 1 are those of no run".to_owned();
+    let message = "of its 40 batches of records, 1 are those of no run".to_owned();
     assert_eq!(store.check().await, Err(StoreError::Corrupt { path, message }));
 }
 

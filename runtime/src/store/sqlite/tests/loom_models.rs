@@ -56,11 +56,13 @@ fn serve(queue: &Queue) {
             Wake::Chores => {}
             Wake::Work => {
                 let mut journals = Journals::default();
-                let begun = WriteTransaction::begun(&connection, &mut journals);
-                let mut transaction = begun.expect("a transaction");
-                for mut job in queue.take(8, true) {
-                    let ran = job.run(&mut transaction);
-                    job.answer(ran.map_err(|_| StoreError::Closed));
+                let mut jobs = queue.take(8, true);
+                let ran = WriteTransaction::within(&connection, &mut journals, |transaction| {
+                    jobs.iter_mut().try_for_each(|job| job.run(transaction))
+                });
+                assert!(ran.is_ok());
+                for job in jobs {
+                    job.answer(Ok(()));
                 }
             }
         }
@@ -91,30 +93,6 @@ fn whoever_pushes_and_wakes_is_answered() {
         queue.finish();
         serving.join().expect("it serves");
     });
-}
-
-#[test]
-fn what_is_gathered_for_is_waited_for_and_a_call_or_the_end_cuts_it_short() {
-    for calls in [true, false] {
-        model(move || {
-            let queue = Arc::new(Queue::default());
-            let gathering = thread::spawn({
-                let queue = Arc::clone(&queue);
-                move || {
-                    queue.gather(2, Duration::from_millis(1));
-                    serve(&queue);
-                }
-            });
-            let answer = queue.push(works(1));
-            queue.wake();
-            if calls {
-                queue.call();
-            }
-            queue.finish();
-            gathering.join().expect("it goes on");
-            assert_eq!(taken(answer).ok(), Some(1));
-        });
-    }
 }
 
 #[test]

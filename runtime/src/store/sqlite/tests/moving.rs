@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use futures_util::future::join_all;
 
+use super::super::batches::RecordRow;
+use super::super::schema::rows_of;
+use super::super::write_transaction::WriteTransaction;
 use super::*;
 use crate::store::conformance_cases::feed::{follow, page};
 use crate::store::conformance_cases::{add, create, header, new_run, read_all, said, set_status};
@@ -14,10 +17,20 @@ async fn open_with(path: &Path, log_rows: usize) -> SqliteStore {
     SqliteStore::builder().durability(Durability::Relaxed).log_rows(log_rows).open(path).await.unwrap()
 }
 
-/// How many rows the log and the journal have.
-fn rows(path: &Path) -> (i64, i64) {
-    let count = "SELECT (SELECT count(*) FROM commit_log), (SELECT count(*) FROM journal)";
-    behind_the_back(path).query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+/// How many batches the log and the journal have.
+fn batches(path: &Path) -> (usize, usize) {
+    let file = behind_the_back(path);
+    let count = |table| {
+        let columns = format!("SELECT id, pos, time, records, checksum, body FROM {table}");
+        let mut select = file.prepare(&columns).unwrap();
+        let mut rows = select.query([]).unwrap();
+        let mut count = 0;
+        while let Some(row) = rows.next().unwrap() {
+            count += RecordRow::read(row).unwrap().batches().expect("it is not damaged").count();
+        }
+        count
+    };
+    (count("commit_log"), count("journal"))
 }
 
 /// Waits until the writer has nothing to do: what it does by itself comes before the next job.
@@ -62,9 +75,9 @@ async fn records_are_read_from_anywhere_wherever_they_are() {
             }
         }
         store.check().await.unwrap();
-        let (in_log, in_journal) = rows(&path);
+        let (in_log, in_journal) = batches(&path);
         assert_eq!(in_log + in_journal, 120);
-        assert!(in_log < i64::try_from(log_rows).unwrap(), "{in_log} of {log_rows}");
+        assert!(in_log < log_rows, "{in_log} of {log_rows}");
     }
 }
 
@@ -92,17 +105,19 @@ async fn a_file_is_read_with_another_bound_than_it_was_written_with() {
 #[tokio::test]
 async fn a_move_that_fails_at_any_statement_is_undone() {
     let stops = [
-        "BEFORE INSERT ON journal WHEN new.pos = 1 BEGIN SELECT raise(abort, 'stopped'); END",
-        "BEFORE INSERT ON journal WHEN new.pos = 9 BEGIN SELECT raise(abort, 'stopped'); END",
-        "BEFORE INSERT ON journal WHEN new.pos = 5 BEGIN SELECT raise(ignore); END",
+        "BEFORE INSERT ON journal WHEN new.id = 1 << 31 BEGIN SELECT raise(abort, 'stopped'); END",
+        "BEFORE INSERT ON journal WHEN new.id = 2 << 31 BEGIN SELECT raise(abort, 'stopped'); END",
+        "BEFORE INSERT ON journal WHEN new.id = 2 << 31 BEGIN SELECT raise(ignore); END",
         "BEFORE DELETE ON commit_log WHEN old.pos = 5 BEGIN SELECT raise(abort, 'stopped'); END",
         "BEFORE DELETE ON commit_log WHEN old.pos = 5 BEGIN SELECT raise(ignore); END",
-        "BEFORE INSERT ON numbers BEGIN SELECT raise(abort, 'stopped'); END",
+        "BEFORE INSERT ON moves BEGIN SELECT raise(abort, 'stopped'); END",
+        "BEFORE INSERT ON moves BEGIN SELECT raise(ignore); END",
     ];
     for stop in stops {
         let (_directory, path) = place();
         let store = open_with(&path, 10).await;
         let run = create(&store, new_run("a")).await.key;
+        create(&store, new_run("b")).await;
         behind_the_back(&path).execute_batch(&format!("CREATE TRIGGER theirs {stop}")).unwrap();
 
         for at in 1..30 {
@@ -110,7 +125,7 @@ async fn a_move_that_fails_at_any_statement_is_undone() {
         }
         settled(&store).await;
 
-        assert_eq!(rows(&path), (30, 0), "{stop}");
+        assert_eq!(batches(&path), (31, 0), "{stop}");
         are_in_order(&read_all(&store, run).await, "a");
         assert_eq!(add(&store, run, 29, &[said("at a taken number")]).await, Appended::Conflict);
         store.check().await.unwrap();
@@ -119,8 +134,8 @@ async fn a_move_that_fails_at_any_statement_is_undone() {
             add_next(&store, run, "a", at).await;
         }
         settled(&store).await;
-        let (in_log, in_journal) = rows(&path);
-        assert!(in_journal > 0 && in_log + in_journal == 60, "{in_log}, {in_journal} after `{stop}`");
+        let (in_log, in_journal) = batches(&path);
+        assert!(in_journal > 0 && in_log + in_journal == 61, "{in_log}, {in_journal} after `{stop}`");
         are_in_order(&read_all(&store, run).await, "a");
     }
 }
@@ -212,7 +227,7 @@ async fn records_of_a_deleted_run_are_removed_from_the_log_as_well() {
 
     store.delete(Delete { runs: vec![gone], ids_until: None, now }).await.unwrap();
 
-    assert_eq!(rows(&path), (0, 1));
+    assert_eq!(batches(&path), (0, 1));
     assert_eq!(read_all(&store, stays).await.len(), 1);
     store.check().await.unwrap();
 }
@@ -226,7 +241,10 @@ async fn a_log_that_disagrees_with_the_journal_is_damage_and_stays() {
     add_next(&store, run, "a", 1).await;
     move_log(&store).await;
     add_next(&store, run, "a", 2).await;
-    assert_eq!(behind_the_back(&path).execute("UPDATE commit_log SET id = id - 1", []).unwrap(), 1);
+    // Also with a checksum that fits.
+    let id = rows_of(run).start + 1;
+    let change = "UPDATE commit_log SET id = ?1";
+    assert_eq!(behind_the_back(&path).execute(change, [id]).unwrap(), 1);
     closed(store).await;
 
     let opened = open_error(&path).await;
@@ -235,7 +253,7 @@ async fn a_log_that_disagrees_with_the_journal_is_damage_and_stays() {
         matches!(&opened, StoreError::Corrupt { message, .. } if message.contains("record 1 of run `a`")),
         "{opened}"
     );
-    assert_eq!(rows(&path), (1, 2));
+    assert_eq!(batches(&path), (1, 2));
 }
 
 /// Ids and numbers of the whole feed.
@@ -369,7 +387,7 @@ async fn large_records_are_written_once_and_keep_their_place() {
         }
         let before = feed(&store).await;
         move_log(&store).await;
-        assert_eq!((feed(&store).await, rows(&path)), (before, (0, 40)));
+        assert_eq!((feed(&store).await, batches(&path)), (before, (0, 40)));
         store.check().await.unwrap();
         set_status(&store, a, RunStatus::Completed, None).await;
         add(&store, b, 20, &[said(&text(21))]).await;
@@ -397,5 +415,142 @@ async fn a_large_record_that_is_damaged_is_found_and_named() {
         assert_eq!((store.read(run, 0, 10).await, store.check().await), (corrupt.clone(), corrupt.map(drop)));
         let records = page(&store, FeedPlace::BEGINNING, 0).await.records;
         assert!(records[1].stored.is_err() && records.len() == 3, "{records:?}");
+    }
+}
+
+/// Runs whose appends are committed together: five at a time, for so many times.
+async fn together(store: &SqliteStore, times: u64) -> Vec<(String, RunKey)> {
+    let mut runs = Vec::new();
+    for id in ["a", "b", "c", "d", "e"] {
+        runs.push((id.to_owned(), create(store, new_run(id)).await.key));
+    }
+    for at in 1..=times {
+        let (release, hold) = std::sync::mpsc::channel::<()>();
+        let (holds, is_held) = tokio::sync::oneshot::channel();
+        let holder = store.clone();
+        let hold = move |_: &mut WriteTransaction<'_>| {
+            holds.send(()).unwrap();
+            // An error: what it waits for is dropped.
+            drop(hold.recv());
+            Ok(())
+        };
+        let held = tokio::spawn(async move { holder.0.write_on_thread(hold).await });
+        is_held.await.unwrap();
+        let queue = &shared(store).queue;
+        let adding = runs.iter().map(|(id, run)| {
+            let (store, id, run) = (store.clone(), id.clone(), *run);
+            tokio::spawn(async move { add_next(&store, run, &id, at).await })
+        });
+        let adding: Vec<_> = adding.collect();
+        while queue.len() < runs.len() {
+            tokio::task::yield_now().await;
+        }
+        drop(release);
+        held.await.unwrap().unwrap();
+        for adding in adding {
+            adding.await.unwrap();
+        }
+    }
+    runs
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_committed_together_is_one_row_and_is_read_by_runs_and_by_places() {
+    let (_directory, path) = place();
+    let (store, other) = (open_with(&path, 1000).await, open_with(&path, 1000).await);
+    let runs = together(&store, 6).await;
+    let rows = "SELECT (SELECT count(*) FROM commit_log), (SELECT count(*) FROM journal)";
+    let rows = || behind_the_back(&path).query_row(rows, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let before = feed(&store).await;
+    assert_eq!((rows(), batches(&path), before.len()), ((5 + 6, 0), (35, 0), 35));
+    for moves in [false, true] {
+        if moves {
+            move_log(&other).await;
+            assert_eq!((rows(), batches(&path)), ((0, 5), (0, 35)));
+        }
+        for store in [&store, &other] {
+            for (id, run) in &runs {
+                let all = read_all(store, *run).await;
+                assert_eq!((all.len(), header(store, id).await.records), (7, 7));
+                are_in_order(&all, id);
+                for (from, limit) in [(0, 2), (3, 2), (4, 1), (6, 9), (7, 1)] {
+                    let page = store.read(*run, from as u64, limit).await.unwrap();
+                    assert_eq!(page, all[from..(from + limit).min(7)]);
+                }
+            }
+            assert_eq!(feed(store).await, before);
+            // From within a commit, and from within a move.
+            for at in [7, 13, 34, 35] {
+                let after = before[at - 1].2;
+                assert_eq!(follow(store, FeedQuery { after, ..FeedQuery::default() }).await, before[at..]);
+            }
+            store.check().await.unwrap();
+        }
+    }
+    // Each knows what the other has added.
+    let (id, run) = &runs[2];
+    add_next(&other, *run, id, 7).await;
+    assert_eq!(add(&store, *run, 7, &[said("late")]).await, Appended::Conflict);
+    add_next(&store, *run, id, 8).await;
+    are_in_order(&read_all(&other, *run).await, id);
+    set_status(&store, *run, RunStatus::Completed, None).await;
+    let now = std::time::SystemTime::now();
+    store.delete(Delete { runs: vec![*run], ids_until: None, now }).await.unwrap();
+    assert!(feed(&store).await.iter().map(|(id, ..)| id).eq(before.iter().map(|(id, ..)| id).filter(|id| **id != "c")));
+    store.check().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_to_one_of_many_batches_in_a_row_is_an_error_of_its_run_alone() {
+    for table in ["commit_log", "journal"] {
+        let (_directory, path) = place();
+        let store = open_with(&path, 1000).await;
+        let runs = together(&store, 3).await;
+        if table == "journal" {
+            move_log(&store).await;
+        }
+        let change = format!("UPDATE {table} SET body = replace(body, 'b 2', 'b 7') WHERE instr(body, 'b 2')");
+        assert_eq!(behind_the_back(&path).execute(&change, []).unwrap(), 1);
+
+        let says = "record 2 of run `b` does not match its checksum";
+        for (id, run) in &runs {
+            match store.read(*run, 0, 10).await {
+                Ok(all) => are_in_order(&all, id),
+                Err(error) => assert!(id == "b" && error.to_string().contains(says), "{id}: {error}"),
+            }
+        }
+        assert!(store.check().await.unwrap_err().to_string().contains(says));
+        let records = page(&store, FeedPlace::BEGINNING, 0).await.records;
+        let damaged: Vec<_> = records.iter().filter(|record| record.stored.is_err()).collect();
+        assert!(records.len() == 20 && damaged.len() == 1, "{damaged:?}");
+        // It is moved as it is.
+        move_log(&store).await;
+        assert!(store.read(runs[1].1, 0, 10).await.unwrap_err().to_string().contains(says));
+    }
+}
+
+/// If it cannot be known which runs a row of the log belongs to, nothing may be added behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_index_in_the_log_stops_the_store_and_one_in_the_journal_a_run() {
+    for (table, says) in [
+        ("commit_log", "the row of its commit log at position 10 does not match its checksum"),
+        ("journal", "record 0 of run `a` does not match its checksum"),
+    ] {
+        let (_directory, path) = place();
+        let store = open_with(&path, 1000).await;
+        let runs = together(&store, 3).await;
+        if table == "journal" {
+            move_log(&store).await;
+        }
+        let first = format!("(SELECT min(id) FROM {table} WHERE substr(body, 1, 1) = '*')");
+        let change = format!("UPDATE {table} SET time = time + 1 WHERE id = {first} AND substr(body, 1, 1) = '*'");
+        assert_ne!(behind_the_back(&path).execute(&change, []).unwrap(), 0);
+        closed(store).await;
+
+        // A small file is checked when it is opened.
+        let error = open_error(&path).await;
+
+        let StoreError::Corrupt { message, .. } = &error else { panic!("{error:?}") };
+        assert_eq!((message.as_str(), runs.len()), (says, 5));
     }
 }
