@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use serde_json::Value;
 
 /// So many commits make the log as long as it gets. While it grows, every sync has to record its new length as well.
 pub const WARM_UP: u64 = 3000;
@@ -100,16 +101,27 @@ impl Raw {
     }
 }
 
-/// What graphweft has written to a file, row for row.
-pub fn bodies(path: &Path) -> Vec<String> {
+/// The rows of records that graphweft has written to a file.
+pub fn rows(path: &Path) -> Vec<String> {
     let connection = Connection::open(path).expect("a file of runs");
     let mut rows = connection
         .prepare(
             "SELECT body FROM (SELECT id, body FROM journal UNION ALL SELECT id, body FROM commit_log) ORDER BY id",
         )
         .expect("a file of runs");
-    let bodies = rows.query_map([], |row| row.get(0)).expect("a file of runs");
-    bodies.collect::<Result<_, _>>().expect("text")
+    let rows = rows.query_map([], |row| row.get(0)).expect("a file of runs");
+    rows.collect::<Result<_, _>>().expect("text")
+}
+
+/// What the appends in a row have written, as JSON: of one append, or of several behind an index.
+pub fn appends_of(row: &str) -> impl Iterator<Item = Value> {
+    let bodies = &row[row.find('[').expect("a body")..];
+    serde_json::Deserializer::from_str(bodies).into_iter().map(|value| value.expect("JSON"))
+}
+
+/// What graphweft has written to a file, append for append.
+pub fn bodies(path: &Path) -> Vec<String> {
+    rows(path).iter().flat_map(|row| appends_of(row)).map(|append| append.to_string()).collect()
 }
 
 /// Puts all that is in the log into the file, so that the file can be copied by itself.
