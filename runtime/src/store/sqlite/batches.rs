@@ -17,8 +17,6 @@
 //!
 //! The checksum of such a row is over its columns and its index, so that a damaged body is that of one batch.
 
-use std::str::from_utf8;
-
 use rusqlite::Row;
 use rusqlite::types::{ToSql, ToSqlOutput, Type, ValueRef};
 
@@ -28,6 +26,11 @@ use super::trouble::Trouble;
 
 /// What a body with several batches begins with.
 const SEVERAL: u8 = b'*';
+
+/// How many batches a new row has room for, and the bytes that most of them take.
+const ROOM: usize = 16;
+const ENTRY: usize = 48;
+const BODY: usize = 192;
 
 /// A row of records as it is in the file.
 #[derive(Clone, Copy)]
@@ -154,10 +157,19 @@ impl Batches<'_> {
 
     /// The next number of the index, and what is behind it.
     fn number(&mut self, behind: u8) -> Option<i64> {
-        let end = self.index.iter().position(|byte| *byte == behind)?;
-        let (digits, rest) = self.index.split_at(end);
-        self.index = &rest[1..];
-        from_utf8(digits).ok()?.parse().ok()
+        let is_negative = self.index.first() == Some(&b'-');
+        let mut number = 0_i64;
+        for (at, byte) in self.index.iter().enumerate().skip(usize::from(is_negative)) {
+            if *byte == behind {
+                self.index = &self.index[at + 1..];
+                return Some(number);
+            }
+            let digit = i64::from(char::from(*byte).to_digit(10)?);
+            // Below zero, where the least number is too.
+            let digit = if is_negative { -digit } else { digit };
+            number = number.checked_mul(10)?.checked_add(digit)?;
+        }
+        None
     }
 }
 
@@ -188,7 +200,10 @@ impl NewRow {
         let Batch { id, position, time, records, checksum, body } = *batch;
         if self.first.is_none() {
             self.first = Some(First { id, time, checksum });
-            (self.end, self.time, self.index) = (id, time, String::from(char::from(SEVERAL)));
+            (self.end, self.time) = (id, time);
+            self.index.reserve(ROOM * ENTRY);
+            self.bodies.reserve(ROOM * (ENTRY + BODY));
+            self.index.push(char::from(SEVERAL));
         }
         let (behind, later) = (id.wrapping_sub(self.end), time.wrapping_sub(self.time));
         let (after, bytes) = (position.wrapping_sub(self.position), body.len());
@@ -234,9 +249,10 @@ impl NewRow {
             return Some(RecordRow { id, position, time, records, checksum, body: &self.bodies });
         }
         let checksum = seal::of_records(id, position, time, records, self.index.as_bytes());
-        let mut body = std::mem::take(&mut self.index).into_bytes();
-        body.append(&mut self.bodies);
-        self.bodies = body;
+        let (index, bodies) = (self.index.len(), self.bodies.len());
+        self.bodies.resize(index + bodies, 0);
+        self.bodies.copy_within(..bodies, index);
+        self.bodies[..index].copy_from_slice(self.index.as_bytes());
         Some(RecordRow { id, position, time, records, checksum, body: &self.bodies })
     }
 }
@@ -314,7 +330,7 @@ mod tests {
             assert!(damaged.batches().is_none() && !damaged.whole().is_sound());
         }
         // The file is cut off inside of the row.
-        let cut = RecordRow { body: &row.body[..row.body.len() - 4], ..row };
+        let cut = RecordRow { body: &row.body[..row.body.len() - 2], ..row };
         assert_eq!(batches_of(cut).iter().map(Batch::is_sound).collect::<Vec<_>>(), [true, true, false]);
     }
 }

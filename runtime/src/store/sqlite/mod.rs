@@ -302,7 +302,7 @@ impl Handle {
         let shared = &self.writing()?.shared;
         let result = shared.queue.push_append(batch);
         shared.help();
-        let appended = result.await.map_err(|_| StoreError::Closed)??;
+        let appended = result.result().await?;
         if appended == Appended::Done && !hashes.is_empty() {
             self.known_graphs(|graphs| graphs.extend(hashes))?;
         }

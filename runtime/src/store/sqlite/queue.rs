@@ -1,8 +1,8 @@
 //! Work for the writer, in the order in which it came.
 
 use std::collections::VecDeque;
-use std::sync::PoisonError;
-use std::time::Instant;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -32,6 +32,51 @@ pub(super) trait Job: Send {
 
     /// Sends the result to the caller, after the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
+
+    /// Sends the result to the caller, and has it send those of others if it can.
+    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: &Answers) {
+        self.answer(committed);
+        others.send();
+    }
+}
+
+/// Up to so many results are sent by the writer's thread.
+const FEW: usize = 3;
+
+/// Results of jobs that were committed together, which are yet to be sent to their callers.
+///
+/// To wake a task takes much less in a thread of its runtime than elsewhere, and the next commit waits for that: so the
+/// writer's thread wakes the first caller, who wakes the others. It may come to that late, or never, and then the thread
+/// does it after all: when it has made the next commit, or had nothing to do for a moment.
+#[derive(Clone)]
+pub(super) struct Answers(Arc<Mutex<Option<Unsent>>>);
+
+struct Unsent {
+    jobs: Vec<Box<dyn Job>>,
+    committed: Result<(), StoreError>,
+}
+
+impl Answers {
+    /// Sends those that nobody has sent.
+    pub(super) fn send(&self) {
+        let unsent = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Unsent { jobs, committed }) = unsent {
+            for job in jobs {
+                job.answer(committed.clone());
+            }
+        }
+    }
+}
+
+/// Sends the results of jobs that were committed together, or has one of the callers do so. Returns what it is to send.
+pub(super) fn answer(mut jobs: Vec<Box<dyn Job>>, committed: Result<(), StoreError>) -> Option<Answers> {
+    let first = if jobs.len() > FEW { jobs.pop() } else { None };
+    let others = Answers(Arc::new(Mutex::new(Some(Unsent { jobs, committed: committed.clone() }))));
+    match first {
+        Some(first) => first.answer_first(committed, &others),
+        None => others.send(),
+    }
+    Some(others).filter(|others| others.0.lock().is_ok_and(|unsent| unsent.is_some()))
 }
 
 /// A closure.
@@ -90,7 +135,33 @@ impl Job for Leaving {
 struct Appending {
     batch: EncodedAppend,
     outcome: Option<Appended>,
-    answer: oneshot::Sender<Result<Appended, StoreError>>,
+    answer: oneshot::Sender<AppendAnswer>,
+}
+
+/// The result of an append, and what its caller is to send to others.
+type AppendAnswer = (Result<Appended, StoreError>, Option<Answers>);
+
+/// Waits for the result of an append.
+pub(super) struct Appends(oneshot::Receiver<AppendAnswer>);
+
+impl Appends {
+    pub(super) async fn result(self) -> Result<Appended, StoreError> {
+        let (result, others) = self.0.await.map_err(|_| StoreError::Closed)?;
+        if let Some(others) = others {
+            others.send();
+        }
+        result
+    }
+}
+
+impl Appending {
+    fn send(self, committed: Result<(), StoreError>, others: Option<Answers>) {
+        let result = committed.and_then(|()| self.outcome.ok_or(StoreError::Closed));
+        // The caller may be gone.
+        if let Err((_, Some(others))) = self.answer.send((result, others)) {
+            others.send();
+        }
+    }
 }
 
 impl Job for Appending {
@@ -105,9 +176,11 @@ impl Job for Appending {
     }
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
-        let result = committed.and_then(|()| self.outcome.ok_or(StoreError::Closed));
-        // The caller may be gone.
-        drop(self.answer.send(result));
+        self.send(committed, None);
+    }
+
+    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: &Answers) {
+        self.send(committed, Some(others.clone()));
     }
 }
 
@@ -152,10 +225,10 @@ impl Queue {
     }
 
     /// As [`push`](Self::push), for records that are to be added.
-    pub(super) fn push_append(&self, batch: EncodedAppend) -> oneshot::Receiver<Result<Appended, StoreError>> {
+    pub(super) fn push_append(&self, batch: EncodedAppend) -> Appends {
         let (answer, result) = oneshot::channel();
         self.add(Box::new(Appending { batch, outcome: None, answer }));
-        result
+        Appends(result)
     }
 
     /// As [`push`](Self::push), for an owner that leaves.
@@ -214,6 +287,17 @@ impl Queue {
     pub(super) fn call(&self) {
         self.lock().called = true;
         self.changed.notify_one();
+    }
+
+    /// Waits until there is something to do, but not for long. Returns whether there is.
+    pub(super) fn pause(&self, patience: Duration) -> bool {
+        let mut state = self.lock();
+        state.idle = true;
+        let is_idle = |state: &mut State| state.jobs.is_empty() && !state.called && !state.closing;
+        let paused = self.changed.wait_timeout_while(state, patience, is_idle);
+        state = paused.unwrap_or_else(PoisonError::into_inner).0;
+        state.idle = false;
+        !is_idle(&mut state)
     }
 
     /// Marks the end: no more jobs come.

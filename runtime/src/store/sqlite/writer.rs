@@ -16,7 +16,7 @@ use super::check;
 use super::file::OpenFile;
 use super::open;
 use super::owners::Owners;
-use super::queue::{Job, Queue, Wake};
+use super::queue::{self, Answers, Job, Queue, Wake};
 use super::settings::{Durability, LOG, LOG_BYTES, Settings, beside};
 use super::trouble::Trouble;
 use super::write_transaction::{Journals, WriteTransaction};
@@ -66,6 +66,9 @@ struct Group {
     took: Duration,
 }
 
+/// For how long a caller may leave answers to others unsent while the thread has nothing else to do.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// How long something waits that is tried again soon.
 const BRIEF: Duration = Duration::from_millis(500);
 
@@ -108,7 +111,9 @@ impl Shared {
         let busy = match self.writer.try_lock() {
             Ok(writer) if !writer.is_quick(self.settings.durability) => true,
             Ok(mut writer) => {
-                writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp);
+                // A caller wakes the others itself.
+                let answers = writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp);
+                answers.iter().for_each(Answers::send);
                 if writer.log_is_long() || writer.commit_log_is_full(self) {
                     self.queue.call();
                 }
@@ -127,13 +132,24 @@ impl Shared {
         // Also when a job panics: no caller may wait for an answer that never comes.
         let _closing = Closing(&self.queue);
         let mut due = Instant::now() + self.settings.lease / 3;
+        let mut unsent: Option<Answers> = None;
         loop {
+            if unsent.is_some() && !self.queue.pause(MOMENT) {
+                unsent.take().iter().for_each(Answers::send);
+            }
             let renewal = (!self.owners.is_empty()).then_some(due);
             let wake = self.queue.wait(renewal);
             let Ok(mut writer) = self.writer.lock() else { return };
             match wake {
-                Wake::End => return,
-                Wake::Work => writer.commit_group(self, GROUP, Patience::Wait),
+                Wake::End => {
+                    unsent.iter().for_each(Answers::send);
+                    return;
+                }
+                Wake::Work => {
+                    let before = unsent.take();
+                    unsent = writer.commit_group(self, GROUP, Patience::Wait);
+                    before.iter().for_each(Answers::send);
+                }
                 Wake::Chores => {}
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
@@ -168,26 +184,27 @@ impl Writer {
         }
     }
 
-    /// Commits the oldest jobs of the queue together, and answers them.
-    fn commit_group(&mut self, shared: &Shared, most: usize, patience: Patience) {
+    /// Commits the oldest jobs of the queue together, and answers them. Returns the answers that one of the callers is to
+    /// send to the others.
+    fn commit_group(&mut self, shared: &Shared, most: usize, patience: Patience) -> Option<Answers> {
         let begun = Instant::now();
         let mut jobs = shared.queue.take(most, matches!(patience, Patience::Wait));
         let group = jobs.len();
+        let mut unsent = None;
         if group > 0 {
             let committed = shared.file.is_there().map_err(|gone| Uncommitted::Undone(gone.into()));
             let committed = match committed.and_then(|()| self.commit(shared, patience, &mut jobs)) {
                 Err(Uncommitted::NotBegun(trouble)) if trouble.is_busy() && matches!(patience, Patience::GiveUp) => {
                     shared.queue.put_back(jobs);
-                    return;
+                    return None;
                 }
                 committed => committed.map_err(|uncommitted| self.explain(uncommitted.trouble(), shared)),
             };
-            for job in jobs {
-                job.answer(committed.clone());
-            }
+            unsent = queue::answer(jobs, committed);
         }
         self.unlooked += group;
         self.last = Group { jobs: group, took: begun.elapsed() };
+        unsent
     }
 
     /// Makes an error exact: damage may come from a file that was cut off since the last look.

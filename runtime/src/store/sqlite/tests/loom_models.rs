@@ -96,6 +96,28 @@ fn whoever_pushes_and_wakes_is_answered() {
 }
 
 #[test]
+fn a_pause_ends_with_work_with_a_call_and_with_the_end() {
+    for what in 0..3 {
+        model(move || {
+            let queue = Arc::new(Queue::default());
+            let pausing = thread::spawn({
+                let queue = Arc::clone(&queue);
+                move || assert!(queue.pause(Duration::from_millis(1)))
+            });
+            match what {
+                0 => {
+                    drop(queue.push(works(1)));
+                    queue.wake();
+                }
+                1 => queue.call(),
+                _ => queue.finish(),
+            }
+            pausing.join().expect("it goes on");
+        });
+    }
+}
+
+#[test]
 fn what_comes_after_the_queue_is_closed_is_refused_and_not_kept() {
     model(|| {
         let queue = Arc::new(Queue::default());

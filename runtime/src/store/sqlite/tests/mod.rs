@@ -14,13 +14,16 @@ mod taken_away;
 mod writing;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use super::SqliteStore;
+use super::write_transaction::WriteTransaction;
 use super::writer::Shared;
 use crate::store::StoreError;
 
@@ -42,6 +45,23 @@ async fn open_error(path: &Path) -> StoreError {
 /// Moves the commit log to the journals of its runs.
 async fn move_log(store: &SqliteStore) {
     store.0.write_on_thread(|transaction| transaction.move_log()).await.unwrap();
+}
+
+/// Keeps the writer's thread busy, so that what is recorded meanwhile is committed together. Until what is returned is
+/// dropped; the task ends then.
+async fn hold(store: &SqliteStore) -> (mpsc::Sender<()>, JoinHandle<()>) {
+    let (release, held) = mpsc::channel();
+    let (holds, is_held) = oneshot::channel();
+    let wait = move |_: &mut WriteTransaction<'_>| {
+        holds.send(()).unwrap();
+        // An error: what it waits for is dropped.
+        assert!(held.recv().is_err());
+        Ok(())
+    };
+    let store = store.clone();
+    let holding = tokio::spawn(async move { store.0.write_on_thread(wait).await.unwrap() });
+    is_held.await.unwrap();
+    (release, holding)
 }
 
 /// A connection past the store, for what it would never do by itself.

@@ -6,7 +6,6 @@ use futures_util::future::join_all;
 
 use super::super::batches::RecordRow;
 use super::super::schema::rows_of;
-use super::super::write_transaction::WriteTransaction;
 use super::*;
 use crate::store::conformance_cases::feed::{follow, page};
 use crate::store::conformance_cases::{add, create, header, new_run, read_all, said, set_status};
@@ -425,17 +424,7 @@ async fn together(store: &SqliteStore, times: u64) -> Vec<(String, RunKey)> {
         runs.push((id.to_owned(), create(store, new_run(id)).await.key));
     }
     for at in 1..=times {
-        let (release, hold) = std::sync::mpsc::channel::<()>();
-        let (holds, is_held) = tokio::sync::oneshot::channel();
-        let holder = store.clone();
-        let hold = move |_: &mut WriteTransaction<'_>| {
-            holds.send(()).unwrap();
-            // An error: what it waits for is dropped.
-            drop(hold.recv());
-            Ok(())
-        };
-        let held = tokio::spawn(async move { holder.0.write_on_thread(hold).await });
-        is_held.await.unwrap();
+        let (release, holding) = hold(store).await;
         let queue = &shared(store).queue;
         let adding = runs.iter().map(|(id, run)| {
             let (store, id, run) = (store.clone(), id.clone(), *run);
@@ -446,7 +435,7 @@ async fn together(store: &SqliteStore, times: u64) -> Vec<(String, RunKey)> {
             tokio::task::yield_now().await;
         }
         drop(release);
-        held.await.unwrap().unwrap();
+        holding.await.unwrap();
         for adding in adding {
             adding.await.unwrap();
         }

@@ -1,5 +1,6 @@
 //! Many writers, and a writer that is gone.
 
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 
 use super::super::codec::encode;
@@ -84,10 +85,42 @@ async fn where_a_journal_ends_is_not_believed_of_a_transaction_that_was_undone()
     let failed = queue.push(|_| Err::<(), _>(Trouble::Damaged("it fails".to_owned())));
     queue.wake();
 
-    assert!(added.await.unwrap().is_err() && failed.await.unwrap().is_err());
+    assert!(added.result().await.is_err() && failed.await.unwrap().is_err());
     assert_eq!(store.append(batch(run, 3, &[said("three")])).await, Ok(Appended::Conflict));
     add(&store, run, 2, &[said("two")]).await;
     assert_eq!(read_all(&store, run).await.len(), 3);
+}
+
+/// The first caller of a commit wakes the others; one that does not come to it, or is gone, keeps none of them waiting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_waits_for_a_caller_that_does_not_look_at_its_answer() {
+    for is_dropped in [false, true] {
+        let (_directory, path) = place();
+        let store = SqliteStore::builder().log_rows(3).open(&path).await.unwrap();
+        let mut runs = Vec::new();
+        for id in 0..8 {
+            runs.push(create(&store, new_run(&id.to_string())).await.key);
+        }
+        let (release, holding) = hold(&store).await;
+        let mut appends: Vec<_> = runs.iter().map(|run| store.append(batch(*run, 1, &[said("one")]))).collect();
+        // Each is in the queue from its first poll on.
+        for append in &mut appends {
+            assert!(append.now_or_never().is_none());
+        }
+        drop(release);
+        holding.await.unwrap();
+        // It is to wake the others.
+        let last = appends.pop().filter(|_| !is_dropped);
+        for append in appends {
+            assert_eq!(append.await, Ok(Appended::Done));
+        }
+        if let Some(last) = last {
+            assert_eq!(last.await, Ok(Appended::Done));
+        }
+        for run in runs {
+            assert_eq!(read_all(&store, run).await.len(), 2);
+        }
+    }
 }
 
 #[tokio::test]
