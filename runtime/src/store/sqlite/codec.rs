@@ -1,8 +1,8 @@
 //! The encoding of records in the file: JSON, `["checkout/charge",{"c":{"o":42}},"checkout/ship",{"b":{}}]`, paths and
 //! events in turns.
 //!
-//! A row of the journal holds the records of a batch, so the size of repeated parts matters: names are one letter, and
-//! default values are left out. A body begins with `[`; any other first byte is free for another encoding. A letter
+//! A file has the records of every step, so the size of repeated parts matters: names are one letter, and default values
+//! are left out. A body begins with `[`; a row of several begins with another byte ([`batches`](super::batches)). A letter
 //! never gets another meaning, or databases of older versions would be misread.
 
 use std::fmt;

@@ -57,7 +57,7 @@ struct Unsent {
 }
 
 impl Answers {
-    /// Sends those that nobody has sent.
+    /// Sends those that were not sent yet.
     pub(super) fn send(&self) {
         let unsent = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Unsent { jobs, committed }) = unsent {
