@@ -1,11 +1,11 @@
 //! Rows of records, and the batches in them.
 //!
 //! A batch is what one append has added to one run: consecutive records, at one position in the order of all commits. A row
-//! whose body begins with `[` is one batch, as [`codec`](super::codec) encodes it. A body that begins with `*` has several:
-//! an index of them, and behind it their bodies, one after the other.
+//! whose body begins with `["` is one batch, as [`codec`](super::codec) encodes it. A body that begins with `*` has several:
+//! an index of them, which ends with `:`, and behind it their bodies, one after the other.
 //!
 //! ```text
-//!   *0,17,0,2,63,-1022;2,5,40,2,58,9177;["a",{"c":{..}},"b",{"b":{}}]["b",{"c":{..}},"c",{"b":{}}]
+//!   *0,17,0,2,63,-1022;2,5,40,2,58,9177;:["a",{"c":{..}},"b",{"b":{}}]["b",{"c":{..}},"c",{"b":{}}]
 //!    │ │  │ │ │  │
 //!    │ │  │ │ │  checksum, over the batch alone
 //!    │ │  │ │ bytes of its body; 0 if it is large, and has a row of its own in the journal
@@ -24,13 +24,21 @@ use super::seal;
 use super::times::to_integer;
 use super::trouble::Trouble;
 
-/// What a body with several batches begins with.
+/// What a body with several batches begins with, and what its index ends with.
 const SEVERAL: u8 = b'*';
+const END: u8 = b':';
+
+/// What the body of one batch begins with: a list, and in it a path. Nothing else is taken for one: if this is damage to a
+/// row of several, all but the first would be lost without a word.
+const ONE: &[u8] = b"[\"";
 
 /// How many batches a new row has room for, and the bytes that most of them take.
 const ROOM: usize = 16;
 const ENTRY: usize = 48;
 const BODY: usize = 192;
+
+/// A body of which nothing is left, so that its batch is not taken for a large one.
+const CUT_OFF: &[u8] = b" ";
 
 /// A row of records as it is in the file.
 #[derive(Clone, Copy)]
@@ -62,11 +70,15 @@ impl<'r> RecordRow<'r> {
     /// Its batches, in order. `None` if it has several, and it cannot be known which.
     pub(super) fn batches(self) -> Option<Batches<'r>> {
         let RecordRow { id, position, time, records, checksum, body } = self;
-        if body.first() != Some(&SEVERAL) {
+        if body.is_empty() || body.starts_with(ONE) {
             let only = Some(Batch { id, position, time, records, checksum, body });
             return Some(Batches { only, index: &[], bodies: &[], id, position, time });
         }
-        let (index, bodies) = body.split_at(body.iter().position(|byte| *byte == b'[').unwrap_or(body.len()));
+        if body.first() != Some(&SEVERAL) {
+            return None;
+        }
+        let end = body.iter().position(|byte| *byte == END)?;
+        let (index, bodies) = body.split_at(end + 1);
         let is_sound = checksum == seal::of_records(id, position, time, records, index);
         is_sound.then_some(Batches { only: None, index: &index[1..], bodies, id, position: 0, time })
     }
@@ -132,8 +144,9 @@ impl<'r> Iterator for Batches<'r> {
         }
         let [id, position, time, records, bytes, checksum] = self.entry()?;
         // The index matches its checksum: what is not there was cut off, and the checksum of the batch shows it.
-        let bytes = usize::try_from(bytes).map_or(0, |bytes| bytes.min(self.bodies.len()));
-        let (body, bodies) = self.bodies.split_at(bytes);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (body, bodies) = self.bodies.split_at(bytes.min(self.bodies.len()));
+        let body = if body.is_empty() && bytes > 0 { CUT_OFF } else { body };
         self.bodies = bodies;
         // They wrap around in damaged rows, as they did when the index was made.
         self.id = self.id.wrapping_add(id);
@@ -248,6 +261,7 @@ impl NewRow {
         if self.batches == 1 && position == self.position {
             return Some(RecordRow { id, position, time, records, checksum, body: &self.bodies });
         }
+        self.index.push(char::from(END));
         let checksum = seal::of_records(id, position, time, records, self.index.as_bytes());
         let (index, bodies) = (self.index.len(), self.bodies.len());
         self.bodies.resize(index + bodies, 0);
@@ -292,8 +306,8 @@ mod tests {
             batch(7 << 31, 5, 1_700_000_000_000, 2, br#"["a",{"c":{}},"b",{"b":{}}]"#),
             batch((7 << 31) + 2, 6, 1_700_000_000_003, 1, b"[\"\xff;,\"]"),
             batch(3, 9, 1_600_000_000_000, 1, b""),
-            batch(most, least, most, most, b"[1]"),
-            batch(least, most, least, least, b"[2]"),
+            batch(most, least, most, most, b"[\"1\"]"),
+            batch(least, most, least, least, b"*2]"),
             batch(0, 0, 0, 0, b"["),
         ];
         for n in 1..=batches.len() {
@@ -311,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_damaged_body_is_that_of_one_batch_and_a_damaged_index_is_noticed() {
-        let batches = [batch(1, 5, 40, 2, b"[1,2]"), batch(3, 8, 41, 1, b"[3]"), batch(4, 9, 40, 1, b"[4]")];
+        let batches = [batch(1, 5, 40, 2, b"[1,2]"), batch(3, 8, 41, 1, b"[3]"), batch(4, 9, 40, 1, b"[\"4\"]")];
         let mut row = row_of(&batches);
         let row = row.row_at(12).expect("it has some");
         let mut found = 0;
@@ -324,13 +338,24 @@ mod tests {
                 None => assert!(!damaged.whole().is_sound(), "{at}"),
             }
         }
-        // Those of the bodies, but for the bracket that ends the index, and the first one: without it, all is one body.
-        assert_eq!(found, 11);
+        assert_eq!(found, 13, "those of the bodies");
+        // Of a row of one batch too: it cannot be known that it had only one.
+        let mut alone = row_of(&batches[2..]);
+        let alone = alone.row_at(9).expect("it has one");
+        for at in 0..alone.body.len() {
+            let mut body = alone.body.to_vec();
+            body[at] ^= 1;
+            let damaged = RecordRow { body: &body, ..alone };
+            assert_eq!(damaged.batches().is_none(), at < 2);
+            assert!(!damaged.whole().is_sound());
+        }
         for damaged in [RecordRow { id: 2, ..row }, RecordRow { position: 13, ..row }, RecordRow { time: 41, ..row }] {
             assert!(damaged.batches().is_none() && !damaged.whole().is_sound());
         }
         // The file is cut off inside of the row.
         let cut = RecordRow { body: &row.body[..row.body.len() - 2], ..row };
         assert_eq!(batches_of(cut).iter().map(Batch::is_sound).collect::<Vec<_>>(), [true, true, false]);
+        let cut = RecordRow { body: &row.body[..row.body.len() - 7], ..row };
+        assert!(batches_of(cut).iter().all(|batch| !batch.is_large()));
     }
 }

@@ -18,7 +18,7 @@ use super::row::RunRow;
 use super::schema::{rows_of, run_of};
 use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
-use crate::store::{FeedPage, FeedPlace, FeedQuery, FeedRecord, RunHeader, RunKey, StoreError};
+use crate::store::{FeedPage, FeedPlace, FeedQuery, FeedRecord, RunHeader, RunKey, StoreError, Stored};
 
 /// How many records are in a page, if the query does not say.
 const PAGE: usize = 256;
@@ -100,22 +100,23 @@ impl Reading<'_> {
             && let Some(row) = large.next()?
         {
             let row = RecordRow::read(row)?;
-            self.take_all(moved.before(row.position))?;
+            self.take_all(&moved.before(row.position))?;
             if !self.is_full() {
-                self.take(&row.whole())?;
+                self.take(&[row.whole()])?;
             }
         }
-        self.take_all(moved.before(i64::MAX))?;
+        self.take_all(&moved.before(i64::MAX))?;
         self.from = last + 1;
         Ok(())
     }
 
-    fn take_all<'b>(&mut self, batches: impl Iterator<Item = Batch<'b>>) -> Result<(), Trouble> {
-        for batch in batches {
+    fn take_all(&mut self, batches: &[Batch<'_>]) -> Result<(), Trouble> {
+        // Only damaged rows are at the position of another one.
+        for at_one_position in batches.chunk_by(|batch, next| batch.position == next.position) {
             if self.is_full() {
                 break;
             }
-            self.take(&batch)?;
+            self.take(at_one_position)?;
         }
         Ok(())
     }
@@ -140,19 +141,39 @@ impl Reading<'_> {
                 if batch.is_large()
                     && let Some(row) = large.query([batch.id])?.next()?
                 {
-                    self.take(&RecordRow::read(row)?.whole())?;
+                    self.take(&[Batch { id: batch.id, position: batch.position, ..RecordRow::read(row)?.whole() }])?;
                 } else {
-                    self.take(&batch)?;
+                    self.take(&[batch])?;
                 }
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, batch: &Batch<'_>) -> Result<(), Trouble> {
-        self.looked_at += 1;
-        let position = from_integer(batch.position);
+    /// Takes what is at one position.
+    fn take(&mut self, batches: &[Batch<'_>]) -> Result<(), Trouble> {
+        let Some(position) = batches.first().map(|batch| from_integer(batch.position)) else { return Ok(()) };
+        self.looked_at += batches.len();
         self.page.place = FeedPlace { position: position + 1, record: 0 };
+        let mut found = Vec::new();
+        for batch in batches {
+            self.add_records(batch, &mut found)?;
+        }
+        let records = found.len() as u64;
+        let skip = if position == self.query.after.position { self.query.after.record } else { 0 };
+        for (number, (run, id, workflow, stored)) in (0..).zip(found).skip(skip as usize) {
+            if self.page.records.len() >= self.limit {
+                return Ok(());
+            }
+            let place = FeedPlace::behind(position, number, records);
+            self.page.records.push(FeedRecord { place, run, id, workflow, stored });
+            self.page.place = place;
+        }
+        Ok(())
+    }
+
+    /// Adds the records of a batch if they are wanted, and an error in the place of those that cannot be read.
+    fn add_records(&mut self, batch: &Batch<'_>, to: &mut Vec<Found>) -> Result<(), Trouble> {
         let key = run_of(batch.id);
         if !self.runs.contains_key(&key) {
             let found = match RunRow::find(self.moment, key).and_then(|row| row.map(RunRow::header).transpose()) {
@@ -183,20 +204,14 @@ impl Reading<'_> {
             let message = format!("{undecodable}; it is of a newer version of graphweft");
             error = Some(StoreError::BadRecord { run: id.clone(), seq: first + stored.len() as u64, message });
         }
-        let records = (stored.len() + usize::from(error.is_some())) as u64;
-        let skip = if position == self.query.after.position { self.query.after.record } else { 0 };
-        for (number, stored) in (0..).zip(stored.into_iter().map(Ok).chain(error.map(Err))).skip(skip as usize) {
-            if self.page.records.len() >= self.limit {
-                return Ok(());
-            }
-            let place = FeedPlace::behind(position, number, records);
-            let (id, workflow) = (id.clone(), workflow.clone());
-            self.page.records.push(FeedRecord { place, run, id, workflow, stored });
-            self.page.place = place;
-        }
+        let records = stored.into_iter().map(Ok).chain(error.map(Err));
+        to.extend(records.map(|stored| (run, id.clone(), workflow.clone(), stored)));
         Ok(())
     }
 }
+
+/// A record of a run, with the id of that and the name of its workflow.
+type Found = (RunKey, String, String, Result<Stored, StoreError>);
 
 /// Batches that are read by runs, and wanted by positions.
 #[derive(Default)]
@@ -228,10 +243,10 @@ impl InOrder {
     }
 
     /// Takes those before a position.
-    fn before(&mut self, position: i64) -> impl Iterator<Item = Batch<'_>> {
+    fn before(&mut self, position: i64) -> Vec<Batch<'_>> {
         let left = &self.batches[self.taken..];
         let before = left.partition_point(|(batch, _)| batch.position < position);
         self.taken += before;
-        left[..before].iter().map(|(batch, body)| Batch { body: &self.bodies[body.clone()], ..*batch })
+        left[..before].iter().map(|(batch, body)| Batch { body: &self.bodies[body.clone()], ..*batch }).collect()
     }
 }

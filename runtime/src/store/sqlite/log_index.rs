@@ -155,13 +155,11 @@ impl LogIndex {
     }
 }
 
-/// The batches of a row of the log. If it cannot be known which they are, nothing can be added to the runs of which they
-/// may be.
+/// The batches of a row. If it cannot be known which they are, they may be of any run, to which nothing can be added then.
 pub(super) fn batches_of(row: RecordRow<'_>) -> Result<Batches<'_>, Trouble> {
     let position = row.position;
-    row.batches().ok_or_else(|| {
-        Trouble::Damaged(format!("the row of its commit log at position {position} does not match its checksum"))
-    })
+    row.batches()
+        .ok_or_else(|| Trouble::Damaged(format!("a row of records at position {position} does not match its checksum")))
 }
 
 /// The last position in the log, and the last of those that have been moved; 0 if there is none.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -34,9 +34,9 @@ pub(super) trait Job: Send {
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 
     /// Sends the result to the caller, and has it send those of others if it can.
-    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: &Answers) {
+    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: Entrusted) {
         self.answer(committed);
-        others.send();
+        drop(others);
     }
 }
 
@@ -47,8 +47,8 @@ const FEW: usize = 3;
 ///
 /// To wake a task takes much less in a thread of its runtime than elsewhere, and the next commit waits for that: so the
 /// writer's thread wakes the first caller, who wakes the others. It may come to that late, or never, and then the thread
-/// does it after all: when it has made the next commit, or had nothing to do for a moment.
-#[derive(Clone)]
+/// does it after all: when it has made the next commit, before anything that takes longer, or when it had nothing to do for
+/// a moment.
 pub(super) struct Answers(Arc<Mutex<Option<Unsent>>>);
 
 struct Unsent {
@@ -56,27 +56,45 @@ struct Unsent {
     committed: Result<(), StoreError>,
 }
 
-impl Answers {
-    /// Sends those that were not sent yet.
-    pub(super) fn send(&self) {
-        let unsent = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Unsent { jobs, committed }) = unsent {
-            for job in jobs {
-                job.answer(committed.clone());
-            }
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        for job in self.jobs.drain(..) {
+            job.answer(self.committed.clone());
         }
     }
 }
 
-/// Sends the results of jobs that were committed together, or has one of the callers do so. Returns what it is to send.
-pub(super) fn answer(mut jobs: Vec<Box<dyn Job>>, committed: Result<(), StoreError>) -> Option<Answers> {
-    let first = if jobs.len() > FEW { jobs.pop() } else { None };
-    let others = Answers(Arc::new(Mutex::new(Some(Unsent { jobs, committed: committed.clone() }))));
-    match first {
-        Some(first) => first.answer_first(committed, &others),
-        None => others.send(),
+impl Answers {
+    /// Sends those that were not sent yet.
+    pub(super) fn send(&self) {
+        let unsent = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(unsent);
     }
-    Some(others).filter(|others| others.0.lock().is_ok_and(|unsent| unsent.is_some()))
+
+    fn are_sent(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+/// Answers that one of the callers is to send: at the latest when this is dropped.
+pub(super) struct Entrusted(Answers);
+
+impl Drop for Entrusted {
+    fn drop(&mut self) {
+        self.0.send();
+    }
+}
+
+/// Sends the results of jobs that were committed together, or has the first caller do so. Returns what that is to send.
+pub(super) fn answer(mut jobs: Vec<Box<dyn Job>>, committed: Result<(), StoreError>) -> Option<Answers> {
+    let first = if jobs.len() > FEW { Some(jobs.swap_remove(0)) } else { None };
+    let others = Arc::new(Mutex::new(Some(Unsent { jobs, committed: committed.clone() })));
+    if let Some(first) = first {
+        first.answer_first(committed, Entrusted(Answers(Arc::clone(&others))));
+    } else {
+        Answers(Arc::clone(&others)).send();
+    }
+    Some(Answers(others)).filter(|others| !others.are_sent())
 }
 
 /// A closure.
@@ -139,7 +157,7 @@ struct Appending {
 }
 
 /// The result of an append, and what its caller is to send to others.
-type AppendAnswer = (Result<Appended, StoreError>, Option<Answers>);
+type AppendAnswer = (Result<Appended, StoreError>, Option<Entrusted>);
 
 /// Waits for the result of an append.
 pub(super) struct Appends(oneshot::Receiver<AppendAnswer>);
@@ -147,20 +165,16 @@ pub(super) struct Appends(oneshot::Receiver<AppendAnswer>);
 impl Appends {
     pub(super) async fn result(self) -> Result<Appended, StoreError> {
         let (result, others) = self.0.await.map_err(|_| StoreError::Closed)?;
-        if let Some(others) = others {
-            others.send();
-        }
+        drop(others);
         result
     }
 }
 
 impl Appending {
-    fn send(self, committed: Result<(), StoreError>, others: Option<Answers>) {
+    fn send(self, committed: Result<(), StoreError>, others: Option<Entrusted>) {
         let result = committed.and_then(|()| self.outcome.ok_or(StoreError::Closed));
-        // The caller may be gone.
-        if let Err((_, Some(others))) = self.answer.send((result, others)) {
-            others.send();
-        }
+        // The caller may be gone. Then the others get their answers here.
+        drop(self.answer.send((result, others)));
     }
 }
 
@@ -179,8 +193,8 @@ impl Job for Appending {
         self.send(committed, None);
     }
 
-    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: &Answers) {
-        self.send(committed, Some(others.clone()));
+    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: Entrusted) {
+        self.send(committed, Some(others));
     }
 }
 
@@ -204,7 +218,7 @@ struct State {
 }
 
 /// What woke the thread.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
     Work,
     /// The time has come, or the thread was called.
@@ -289,17 +303,6 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits until there is something to do, but not for long. Returns whether there is.
-    pub(super) fn pause(&self, patience: Duration) -> bool {
-        let mut state = self.lock();
-        state.idle = true;
-        let is_idle = |state: &mut State| state.jobs.is_empty() && !state.called && !state.closing;
-        let paused = self.changed.wait_timeout_while(state, patience, is_idle);
-        state = paused.unwrap_or_else(PoisonError::into_inner).0;
-        state.idle = false;
-        !is_idle(&mut state)
-    }
-
     /// Marks the end: no more jobs come.
     pub(super) fn finish(&self) {
         self.lock().closing = true;
@@ -316,22 +319,27 @@ impl Queue {
         drop(refused);
     }
 
-    /// Waits until there is something to do.
-    pub(super) fn wait(&self, until: Option<Instant>) -> Wake {
+    /// Waits until there is something to do: chores from one time on. `None`: there was nothing until the other one.
+    pub(super) fn wait(&self, chores: Option<Instant>, pause: Option<Instant>) -> Option<Wake> {
         let mut state = self.lock();
         loop {
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            if std::mem::take(&mut state.called) || left.is_some_and(|left| left.is_zero()) {
-                return Wake::Chores;
+            let now = Instant::now();
+            let is_over = |time: Option<Instant>| time.is_some_and(|time| time <= now);
+            if std::mem::take(&mut state.called) || is_over(chores) {
+                return Some(Wake::Chores);
             }
             if !state.jobs.is_empty() {
-                return Wake::Work;
+                return Some(Wake::Work);
             }
             if state.closing {
-                return Wake::End;
+                return Some(Wake::End);
+            }
+            if is_over(pause) {
+                return None;
             }
             state.idle = true;
-            state = match left {
+            let until = [chores, pause].into_iter().flatten().min();
+            state = match until.map(|until| until.saturating_duration_since(now)) {
                 Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             };

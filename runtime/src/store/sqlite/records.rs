@@ -77,7 +77,7 @@ pub(super) fn read(
         // There may be rows of a run that was deleted.
         return Ok(Vec::new());
     };
-    let known = from_integer(row.records);
+    let known = from_integer(row.records).max(log.length_of(run).unwrap_or_default());
     let mut select = run_rows::select(connection)?;
     let rows = RunRows::from(connection, &mut select, log, run, from)?;
     let wanted = Wanted { from, limit };

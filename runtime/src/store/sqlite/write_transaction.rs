@@ -1,7 +1,7 @@
 //! Adding batches to the commit log, and moving them to the journal.
 //!
 //! ```text
-//!   append ──> commit_log: a row for each commit, with the batches of all runs in it
+//!   append ──> commit_log: a row for each commit, with the batches of all runs in it; more if they are many
 //!                  │
 //!                  │ when it is full, all of it in one transaction
 //!                  v
@@ -157,6 +157,11 @@ impl<'a> WriteTransaction<'a> {
         row.row_at(position).map_or(Ok(()), |row| insert(self.connection, "commit_log", LOG, &row))
     }
 
+    /// Looks again at what is in the log: others have added to it by the same connection.
+    pub(super) fn look_again(&mut self) -> Result<(), Trouble> {
+        self.journals.refresh(self.connection)
+    }
+
     /// The run is deleted.
     pub(super) fn forget_length(&mut self, run: RunKey) {
         self.journals.lengths.remove(&run);
@@ -207,6 +212,11 @@ impl<'a> WriteTransaction<'a> {
                 let of_run = of_runs.entry(run_of(batch.id)).or_default();
                 let follows = |row: &&mut NewRow| row.end() == batch.id && row.bytes() < ROW_BYTES;
                 match of_run.last_mut().filter(follows) {
+                    _ if batch.is_large() && !batch.is_sound() => {
+                        let position = batch.position;
+                        let says = format!("the batch at position {position} of its log does not match its checksum");
+                        return Err(Trouble::Damaged(says));
+                    }
                     // It is in the journal, between those before it and those behind it.
                     _ if batch.is_large() => {}
                     Some(row) => row.push(&batch),

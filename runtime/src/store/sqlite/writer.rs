@@ -134,23 +134,28 @@ impl Shared {
         let mut due = Instant::now() + self.settings.lease / 3;
         let mut unsent: Option<Answers> = None;
         loop {
-            if unsent.is_some() && !self.queue.pause(MOMENT) {
-                unsent.take().iter().for_each(Answers::send);
-            }
             let renewal = (!self.owners.is_empty()).then_some(due);
-            let wake = self.queue.wait(renewal);
+            let pause = unsent.is_some().then(|| Instant::now() + MOMENT);
+            let Some(wake) = self.queue.wait(renewal, pause) else {
+                unsent.take().iter().for_each(Answers::send);
+                continue;
+            };
             let Ok(mut writer) = self.writer.lock() else { return };
-            match wake {
-                Wake::End => {
-                    unsent.iter().for_each(Answers::send);
-                    return;
+            match (wake, unsent.take()) {
+                (Wake::End, _) => return,
+                // Other processes, and a job that has to be alone, are waited for in the next turn: without others who wait.
+                (Wake::Work, Some(before)) => {
+                    unsent = writer.commit_group(self, GROUP, Patience::GiveUp);
+                    before.send();
                 }
-                Wake::Work => {
-                    let before = unsent.take();
-                    unsent = writer.commit_group(self, GROUP, Patience::Wait);
-                    before.iter().for_each(Answers::send);
-                }
-                Wake::Chores => {}
+                (Wake::Work, None) => unsent = writer.commit_group(self, GROUP, Patience::Wait),
+                (Wake::Chores, before) => before.iter().for_each(Answers::send),
+            }
+            let has_chores = wake == Wake::Chores
+                || renewal.is_some_and(|renewal| renewal <= Instant::now())
+                || writer.commit_log_is_full(self);
+            if has_chores {
+                unsent.take().iter().for_each(Answers::send);
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
                 let is_locked = writer.look(self).is_ok() && writer.renew(self);
@@ -161,6 +166,7 @@ impl Shared {
                 writer.move_commit_log(self);
             }
             if (wake == Wake::Chores || writer.log_is_long()) && self.file.is_there().is_ok() {
+                unsent.take().iter().for_each(Answers::send);
                 writer.copy_log_back(self);
             }
         }

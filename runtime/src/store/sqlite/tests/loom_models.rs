@@ -51,10 +51,10 @@ fn database() -> Connection {
 fn serve(queue: &Queue) {
     let connection = database();
     loop {
-        match queue.wait(None) {
-            Wake::End => return,
-            Wake::Chores => {}
-            Wake::Work => {
+        match queue.wait(None, None) {
+            Some(Wake::End) => return,
+            Some(Wake::Chores) | None => {}
+            Some(Wake::Work) => {
                 let mut journals = Journals::default();
                 let mut jobs = queue.take(8, true);
                 let ran = WriteTransaction::within(&connection, &mut journals, |transaction| {
@@ -93,28 +93,6 @@ fn whoever_pushes_and_wakes_is_answered() {
         queue.finish();
         serving.join().expect("it serves");
     });
-}
-
-#[test]
-fn a_pause_ends_with_work_with_a_call_and_with_the_end() {
-    for what in 0..3 {
-        model(move || {
-            let queue = Arc::new(Queue::default());
-            let pausing = thread::spawn({
-                let queue = Arc::clone(&queue);
-                move || assert!(queue.pause(Duration::from_millis(1)))
-            });
-            match what {
-                0 => {
-                    drop(queue.push(works(1)));
-                    queue.wake();
-                }
-                1 => queue.call(),
-                _ => queue.finish(),
-            }
-            pausing.join().expect("it goes on");
-        });
-    }
 }
 
 #[test]

@@ -8,8 +8,11 @@ use super::super::batches::RecordRow;
 use super::super::schema::rows_of;
 use super::*;
 use crate::store::conformance_cases::feed::{follow, page};
-use crate::store::conformance_cases::{add, create, header, new_run, read_all, said, set_status};
-use crate::store::{Appended, Delete, Durability, FeedPlace, FeedQuery, NewRun, RunKey, RunStatus, Store, Stored};
+use crate::store::conformance_cases::{add, batch, create, header, new_run, read_all, said, set_status};
+use crate::store::{
+    Appended, CommitOutcome, Delete, Durability, FeedPlace, FeedQuery, InTransaction, NewRun, RunKey, RunStatus, Store,
+    Stored,
+};
 
 /// A store that moves its log when it has so many rows. Nothing waits for the disk.
 async fn open_with(path: &Path, log_rows: usize) -> SqliteStore {
@@ -522,7 +525,7 @@ async fn damage_to_one_of_many_batches_in_a_row_is_an_error_of_its_run_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_index_in_the_log_stops_the_store_and_one_in_the_journal_a_run() {
     for (table, says) in [
-        ("commit_log", "the row of its commit log at position 10 does not match its checksum"),
+        ("commit_log", "a row of records at position 10 does not match its checksum"),
         ("journal", "record 0 of run `a` does not match its checksum"),
     ] {
         let (_directory, path) = place();
@@ -542,4 +545,81 @@ async fn a_damaged_index_in_the_log_stops_the_store_and_one_in_the_journal_a_run
         let StoreError::Corrupt { message, .. } = &error else { panic!("{error:?}") };
         assert_eq!((message.as_str(), runs.len()), (says, 5));
     }
+}
+
+/// Then it looks like a row of one batch, and the others must not be lost by that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_of_many_that_begins_with_another_byte_is_not_taken_for_one_of_one() {
+    for first in ["[", "x", "[\""] {
+        let (_directory, path) = place();
+        let store = open_with(&path, 1000).await;
+        let runs = together(&store, 2).await;
+        let change = "UPDATE commit_log SET body = ?1 || substr(body, 2) WHERE substr(body, 1, 1) = '*' AND pos = 10";
+        assert_eq!(behind_the_back(&path).execute(change, [first]).unwrap(), 1);
+
+        // One that knows the log, and one that reads it now: no run is shorter than it was.
+        let cold = SqliteStore::builder().open(&path).await;
+        assert!(cold.is_err());
+        for (id, run) in &runs {
+            if let Ok(all) = store.read(*run, 0, 10).await {
+                assert!(all.len() == 3 && first == "[\"", "{id}");
+            }
+            assert_ne!(store.append(batch(*run, 1, &[said("again")])).await, Ok(Appended::Done));
+        }
+        assert!(store.0.write_on_thread(|transaction| transaction.move_log()).await.is_err());
+        assert_eq!(rows_of_log(&path), 5 + 2);
+    }
+}
+
+fn rows_of_log(path: &Path) -> i64 {
+    behind_the_back(path).query_row("SELECT count(*) FROM commit_log", [], |row| row.get(0)).unwrap()
+}
+
+/// Errors of rows of which the positions are not known do not hide a batch that is at the end of their move.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damaged_rows_of_a_move_hide_no_other_batch_from_pages_of_any_length() {
+    let (_directory, path) = place();
+    let store = open_with(&path, 1000).await;
+    together(&store, 2).await;
+    move_log(&store).await;
+    let damage = "UPDATE journal SET records = records + 1 WHERE id >> 31 IN (1, 4)";
+    assert_eq!(behind_the_back(&path).execute(damage, []).unwrap(), 2);
+    for limit in 1..8 {
+        let (mut after, mut found, mut errors) = (FeedPlace::BEGINNING, Vec::new(), 0);
+        loop {
+            let page = page(&store, after, limit).await;
+            if page.place == after {
+                break;
+            }
+            after = page.place;
+            for record in page.records {
+                match record.stored {
+                    Ok(stored) => found.push((record.id, stored.seq)),
+                    Err(_) => errors += 1,
+                }
+            }
+        }
+        found.sort();
+        let all = ["b", "c", "e"].into_iter().flat_map(|id| (0..3).map(move |seq| (id.to_owned(), seq)));
+        assert!(found.iter().cloned().eq(all), "{limit}: {found:?}");
+        assert_eq!(errors, 2, "{limit}");
+    }
+}
+
+/// The closure of a step adds a run by the connection that it is given, before the records of the step are there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_is_added_in_the_transaction_of_a_step_is_before_the_records_of_the_step() {
+    let (_directory, path) = place();
+    let store = open_with(&path, 1000).await;
+    let run = create(&store, new_run("a")).await.key;
+    let within = store.clone();
+    let add_run = move |connection: &Connection| within.create_within(connection, &new_run("b")).map(drop);
+
+    let InTransaction::Written((), open) = store.clone().in_transaction(add_run).await else { panic!("it is written") };
+    let outcome = open.append(batch(run, 1, &[said("a 1")])).await;
+
+    assert_eq!(outcome, Ok(CommitOutcome::Done));
+    let order: Vec<_> = feed(&store).await.into_iter().map(|(id, seq, _)| (id, seq)).collect();
+    assert_eq!(order, [("a".to_owned(), 0), ("b".to_owned(), 0), ("a".to_owned(), 1)]);
+    store.check().await.unwrap();
 }
