@@ -40,38 +40,31 @@ const BODY: usize = 192;
 /// A body of which nothing is left, so that its batch is not taken for a large one.
 const CUT_OFF: &[u8] = b" ";
 
-/// A row of records as it is in the file.
+/// A row of records as it is in the file: the columns of a batch, of one or of all that are in it.
 #[derive(Clone, Copy)]
-pub(super) struct RecordRow<'r> {
-    pub(super) id: i64,
-    pub(super) position: i64,
-    pub(super) time: i64,
-    pub(super) records: i64,
-    pub(super) checksum: i64,
-    pub(super) body: &'r [u8],
-}
+pub(super) struct RecordRow<'r>(Batch<'r>);
 
 impl<'r> RecordRow<'r> {
-    /// Of columns in the order of its fields.
+    /// Of columns in the order of the fields.
     pub(super) fn read(row: &'r Row<'_>) -> Result<Self, Trouble> {
         let ValueRef::Text(body) = row.get_ref(5)? else {
             return Err(rusqlite::Error::InvalidColumnType(5, "body".to_owned(), Type::Text).into());
         };
-        Ok(RecordRow {
+        Ok(RecordRow(Batch {
             id: row.get(0)?,
             position: row.get(1)?,
             time: row.get(2)?,
             records: row.get(3)?,
             checksum: row.get(4)?,
             body,
-        })
+        }))
     }
 
     /// Its batches, in order. `None` if it has several, and it cannot be known which.
     pub(super) fn batches(self) -> Option<Batches<'r>> {
-        let RecordRow { id, position, time, records, checksum, body } = self;
+        let Batch { id, position, time, records, checksum, body } = self.0;
         if body.is_empty() || body.starts_with(ONE) {
-            let only = Some(Batch { id, position, time, records, checksum, body });
+            let only = Some(self.0);
             return Some(Batches { only, index: &[], bodies: &[], id, position, time });
         }
         if body.first() != Some(&SEVERAL) {
@@ -85,8 +78,7 @@ impl<'r> RecordRow<'r> {
 
     /// The row as one batch. If it has several, that does not match its checksum.
     pub(super) fn whole(self) -> Batch<'r> {
-        let RecordRow { id, position, time, records, checksum, body } = self;
-        Batch { id, position, time, records, checksum, body }
+        self.0
     }
 }
 
@@ -102,7 +94,7 @@ pub(super) struct Batch<'r> {
     pub(super) body: &'r [u8],
 }
 
-impl Batch<'_> {
+impl<'r> Batch<'r> {
     /// Whether it matches its checksum.
     pub(super) fn is_sound(&self) -> bool {
         self.checksum == seal::of_records(self.id, self.position, self.time, self.records, self.body)
@@ -114,9 +106,8 @@ impl Batch<'_> {
     }
 
     /// The row of this batch alone.
-    pub(super) fn row(&self) -> RecordRow<'_> {
-        let Batch { id, position, time, records, checksum, body } = *self;
-        RecordRow { id, position, time, records, checksum, body }
+    pub(super) fn row(self) -> RecordRow<'r> {
+        RecordRow(self)
     }
 
     /// The id of the batch behind it.
@@ -259,7 +250,7 @@ impl NewRow {
         let First { id, time, checksum } = self.first?;
         let records = self.records;
         if self.batches == 1 && position == self.position {
-            return Some(RecordRow { id, position, time, records, checksum, body: &self.bodies });
+            return Some(Batch { id, position, time, records, checksum, body: &self.bodies }.row());
         }
         self.index.push(char::from(END));
         let checksum = seal::of_records(id, position, time, records, self.index.as_bytes());
@@ -267,7 +258,7 @@ impl NewRow {
         self.bodies.resize(index + bodies, 0);
         self.bodies.copy_within(..bodies, index);
         self.bodies[..index].copy_from_slice(self.index.as_bytes());
-        Some(RecordRow { id, position, time, records, checksum, body: &self.bodies })
+        Some(Batch { id, position, time, records, checksum, body: &self.bodies }.row())
     }
 }
 
@@ -315,9 +306,12 @@ mod tests {
             for at in [position, 77] {
                 let mut row = row_of(&batches[..n]);
                 let row = row.row_at(at).expect("it has some");
-                assert_eq!((row.id, row.position, batches_of(row)), (batches[0].id, at, batches[..n].to_vec()));
+                assert_eq!(
+                    (row.whole().id, row.whole().position, batches_of(row)),
+                    (batches[0].id, at, batches[..n].to_vec())
+                );
                 assert!(batches_of(row).iter().all(Batch::is_sound));
-                assert_eq!(row.body[0] == SEVERAL, n > 1 || at != position);
+                assert_eq!(row.whole().body[0] == SEVERAL, n > 1 || at != position);
             }
         }
         assert!(NewRow::default().row_at(1).is_none());
@@ -327,12 +321,12 @@ mod tests {
     fn a_damaged_body_is_that_of_one_batch_and_a_damaged_index_is_noticed() {
         let batches = [batch(1, 5, 40, 2, b"[1,2]"), batch(3, 8, 41, 1, b"[3]"), batch(4, 9, 40, 1, b"[\"4\"]")];
         let mut row = row_of(&batches);
-        let row = row.row_at(12).expect("it has some");
+        let row = row.row_at(12).expect("it has some").whole();
         let mut found = 0;
         for at in 0..row.body.len() {
             let mut body = row.body.to_vec();
             body[at] ^= 1;
-            let damaged = RecordRow { body: &body, ..row };
+            let damaged = Batch { body: &body, ..row }.row();
             match damaged.batches() {
                 Some(batches) => found += i32::from(batches.filter(|batch| !batch.is_sound()).count() == 1),
                 None => assert!(!damaged.whole().is_sound(), "{at}"),
@@ -341,21 +335,23 @@ mod tests {
         assert_eq!(found, 13, "those of the bodies");
         // Of a row of one batch too: it cannot be known that it had only one.
         let mut alone = row_of(&batches[2..]);
-        let alone = alone.row_at(9).expect("it has one");
+        let alone = alone.row_at(9).expect("it has one").whole();
         for at in 0..alone.body.len() {
             let mut body = alone.body.to_vec();
             body[at] ^= 1;
-            let damaged = RecordRow { body: &body, ..alone };
+            let damaged = Batch { body: &body, ..alone }.row();
             assert_eq!(damaged.batches().is_none(), at < 2);
             assert!(!damaged.whole().is_sound());
         }
-        for damaged in [RecordRow { id: 2, ..row }, RecordRow { position: 13, ..row }, RecordRow { time: 41, ..row }] {
+        for damaged in
+            [Batch { id: 2, ..row }, Batch { position: 13, ..row }, Batch { time: 41, ..row }].map(Batch::row)
+        {
             assert!(damaged.batches().is_none() && !damaged.whole().is_sound());
         }
         // The file is cut off inside of the row.
-        let cut = RecordRow { body: &row.body[..row.body.len() - 2], ..row };
+        let cut = Batch { body: &row.body[..row.body.len() - 2], ..row }.row();
         assert_eq!(batches_of(cut).iter().map(Batch::is_sound).collect::<Vec<_>>(), [true, true, false]);
-        let cut = RecordRow { body: &row.body[..row.body.len() - 7], ..row };
+        let cut = Batch { body: &row.body[..row.body.len() - 7], ..row }.row();
         assert!(batches_of(cut).iter().all(|batch| !batch.is_large()));
     }
 }

@@ -99,10 +99,10 @@ impl Reading<'_> {
         while !self.is_full()
             && let Some(row) = large.next()?
         {
-            let row = RecordRow::read(row)?;
-            self.take_all(&moved.before(row.position))?;
+            let batch = RecordRow::read(row)?.whole();
+            self.take_all(&moved.before(batch.position))?;
             if !self.is_full() {
-                self.take(&[row.whole()])?;
+                self.take(&[batch])?;
             }
         }
         self.take_all(&moved.before(i64::MAX))?;

@@ -157,7 +157,7 @@ impl LogIndex {
 
 /// The batches of a row. If it cannot be known which they are, they may be of any run, to which nothing can be added then.
 pub(super) fn batches_of(row: RecordRow<'_>) -> Result<Batches<'_>, Trouble> {
-    let position = row.position;
+    let position = row.whole().position;
     row.batches()
         .ok_or_else(|| Trouble::Damaged(format!("a row of records at position {position} does not match its checksum")))
 }

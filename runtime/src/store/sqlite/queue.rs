@@ -34,7 +34,7 @@ pub(super) trait Job: Send {
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 
     /// Sends the result to the caller, and has it send those of others if it can.
-    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: Entrusted) {
+    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: Answers) {
         self.answer(committed);
         drop(others);
     }
@@ -65,36 +65,25 @@ impl Drop for Unsent {
 }
 
 impl Answers {
-    /// Sends those that were not sent yet.
-    pub(super) fn send(&self) {
-        let unsent = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        drop(unsent);
-    }
-
     fn are_sent(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 }
 
-/// Answers that one of the callers is to send: at the latest when this is dropped.
-pub(super) struct Entrusted(Answers);
-
-impl Drop for Entrusted {
+/// Sends those that were not sent yet.
+impl Drop for Answers {
     fn drop(&mut self) {
-        self.0.send();
+        let unsent = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(unsent);
     }
 }
 
 /// Sends the results of jobs that were committed together, or has the first caller do so. Returns what that is to send.
 pub(super) fn answer(mut jobs: Vec<Box<dyn Job>>, committed: Result<(), StoreError>) -> Option<Answers> {
     let first = if jobs.len() > FEW { Some(jobs.swap_remove(0)) } else { None };
-    let others = Arc::new(Mutex::new(Some(Unsent { jobs, committed: committed.clone() })));
-    if let Some(first) = first {
-        first.answer_first(committed, Entrusted(Answers(Arc::clone(&others))));
-    } else {
-        Answers(Arc::clone(&others)).send();
-    }
-    Some(Answers(others)).filter(|others| !others.are_sent())
+    let others = Answers(Arc::new(Mutex::new(Some(Unsent { jobs, committed: committed.clone() }))));
+    first?.answer_first(committed, Answers(Arc::clone(&others.0)));
+    Some(others).filter(|others| !others.are_sent())
 }
 
 /// A closure.
@@ -157,7 +146,7 @@ struct Appending {
 }
 
 /// The result of an append, and what its caller is to send to others.
-type AppendAnswer = (Result<Appended, StoreError>, Option<Entrusted>);
+type AppendAnswer = (Result<Appended, StoreError>, Option<Answers>);
 
 /// Waits for the result of an append.
 pub(super) struct Appends(oneshot::Receiver<AppendAnswer>);
@@ -171,7 +160,7 @@ impl Appends {
 }
 
 impl Appending {
-    fn send(self, committed: Result<(), StoreError>, others: Option<Entrusted>) {
+    fn send(self, committed: Result<(), StoreError>, others: Option<Answers>) {
         let result = committed.and_then(|()| self.outcome.ok_or(StoreError::Closed));
         // The caller may be gone. Then the others get their answers here.
         drop(self.answer.send((result, others)));
@@ -193,7 +182,7 @@ impl Job for Appending {
         self.send(committed, None);
     }
 
-    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: Entrusted) {
+    fn answer_first(self: Box<Self>, committed: Result<(), StoreError>, others: Answers) {
         self.send(committed, Some(others));
     }
 }

@@ -137,7 +137,7 @@ impl<'a> WriteTransaction<'a> {
         for row in rows {
             let mut batch = new_batch(run, at, time, &row.body, row.records, self.log().next());
             if row.body.len() >= LARGE {
-                insert(self.connection, "journal", JOURNAL, &batch.row())?;
+                insert(self.connection, "journal", JOURNAL, batch.row())?;
                 batch = new_batch(run, at, time, "", row.records, self.log().next());
             }
             self.row.push(&batch);
@@ -154,7 +154,7 @@ impl<'a> WriteTransaction<'a> {
     fn write_row(&mut self) -> Result<(), Trouble> {
         let mut row = std::mem::take(&mut self.row);
         let position = row.last_position();
-        row.row_at(position).map_or(Ok(()), |row| insert(self.connection, "commit_log", LOG, &row))
+        row.row_at(position).map_or(Ok(()), |row| insert(self.connection, "commit_log", LOG, row))
     }
 
     /// Looks again at what is in the log: others have added to it by the same connection.
@@ -178,7 +178,7 @@ impl<'a> WriteTransaction<'a> {
         }
         for row in &mut rows {
             if let Some(row) = row.row_at(last) {
-                insert(self.connection, "journal", JOURNAL, &row)?;
+                insert(self.connection, "journal", JOURNAL, row)?;
             }
         }
         // Without a condition, so that whole pages are freed.
@@ -281,8 +281,8 @@ fn new_batch(run: RunKey, at: u64, time: SystemTime, body: &str, records: u64, p
     Batch { id, position, time, records, checksum: seal::of_records(id, position, time, records, body), body }
 }
 
-fn insert(connection: &Connection, table: &'static str, insert: &str, row: &RecordRow<'_>) -> Result<(), Trouble> {
-    let RecordRow { id, position, time, records, checksum, body } = *row;
+fn insert(connection: &Connection, table: &'static str, insert: &str, row: RecordRow<'_>) -> Result<(), Trouble> {
+    let Batch { id, position, time, records, checksum, body } = row.whole();
     let mut insert = connection.prepare_cached(insert)?;
     is_written(insert.execute(params![id, position, time, records, checksum, Text(body)])?, table)
 }

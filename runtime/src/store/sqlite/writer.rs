@@ -112,8 +112,7 @@ impl Shared {
             Ok(writer) if !writer.is_quick(self.settings.durability) => true,
             Ok(mut writer) => {
                 // A caller wakes the others itself.
-                let answers = writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp);
-                answers.iter().for_each(Answers::send);
+                drop(writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp));
                 if writer.log_is_long() || writer.commit_log_is_full(self) {
                     self.queue.call();
                 }
@@ -132,12 +131,13 @@ impl Shared {
         // Also when a job panics: no caller may wait for an answer that never comes.
         let _closing = Closing(&self.queue);
         let mut due = Instant::now() + self.settings.lease / 3;
+        // Sent when they are dropped.
         let mut unsent: Option<Answers> = None;
         loop {
             let renewal = (!self.owners.is_empty()).then_some(due);
             let pause = unsent.is_some().then(|| Instant::now() + MOMENT);
             let Some(wake) = self.queue.wait(renewal, pause) else {
-                unsent.take().iter().for_each(Answers::send);
+                unsent = None;
                 continue;
             };
             let Ok(mut writer) = self.writer.lock() else { return };
@@ -146,16 +146,16 @@ impl Shared {
                 // Other processes, and a job that has to be alone, are waited for in the next turn: without others who wait.
                 (Wake::Work, Some(before)) => {
                     unsent = writer.commit_group(self, GROUP, Patience::GiveUp);
-                    before.send();
+                    drop(before);
                 }
                 (Wake::Work, None) => unsent = writer.commit_group(self, GROUP, Patience::Wait),
-                (Wake::Chores, before) => before.iter().for_each(Answers::send),
+                (Wake::Chores, before) => drop(before),
             }
             let has_chores = wake == Wake::Chores
                 || renewal.is_some_and(|renewal| renewal <= Instant::now())
                 || writer.commit_log_is_full(self);
             if has_chores {
-                unsent.take().iter().for_each(Answers::send);
+                unsent = None;
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
                 let is_locked = writer.look(self).is_ok() && writer.renew(self);
@@ -166,7 +166,7 @@ impl Shared {
                 writer.move_commit_log(self);
             }
             if (wake == Wake::Chores || writer.log_is_long()) && self.file.is_there().is_ok() {
-                unsent.take().iter().for_each(Answers::send);
+                unsent = None;
                 writer.copy_log_back(self);
             }
         }
