@@ -19,8 +19,8 @@ pub(crate) const IN_ENGINE: u64 = 148_500;
 pub(crate) const TO_END: u64 = 52_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
 pub(crate) const DURABLE: u64 = 34_700_000;
-/// Reading the rows of 10,000 recorded nodes from a file, as they stand there; SQLite's share is in it.
-pub(crate) const READ: u64 = 37_700_000;
+/// Reading the batches of 10,000 recorded nodes from a file; SQLite's share is in it.
+pub(crate) const READ: u64 = 23_900_000;
 /// Making records of them.
 pub(crate) const DECODE: u64 = 48_900_000;
 /// Going on after 10,000 recorded nodes, without the reading.

@@ -123,7 +123,7 @@ fn goes_on<W: Workflow<Input = u64>>(directory: TempDir) -> (TempDir, Duration) 
     (directory, took)
 }
 
-#[library_benchmark(config = limits::at_most_within("*sqlite::records::Journal*batch*", limits::READ))]
+#[library_benchmark(config = limits::at_most_within("*sqlite::records::Journal*chunk*", limits::READ))]
 #[bench::of_10000(cut_short::<rounds_and_last>(STEPS - 1))]
 fn read(directory: TempDir) -> (TempDir, Duration) {
     goes_on::<rounds_and_last>(directory)
