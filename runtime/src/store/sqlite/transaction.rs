@@ -144,8 +144,6 @@ impl Job for Session {
         if !is_written {
             return Ok(());
         }
-        // The closure may have added runs.
-        transaction.look_again()?;
         while let Ok(Request { batch, answer }) = self.requests.recv_timeout(PATIENCE) {
             match runs::append(transaction, &batch) {
                 Ok(Appended::Done) => {

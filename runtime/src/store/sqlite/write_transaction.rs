@@ -157,11 +157,6 @@ impl<'a> WriteTransaction<'a> {
         row.row_at(position).map_or(Ok(()), |row| insert(self.connection, "commit_log", LOG, row))
     }
 
-    /// Looks again at what is in the log: others have added to it by the same connection.
-    pub(super) fn look_again(&mut self) -> Result<(), Trouble> {
-        self.journals.refresh(self.connection)
-    }
-
     /// The run is deleted.
     pub(super) fn forget_length(&mut self, run: RunKey) {
         self.journals.lengths.remove(&run);

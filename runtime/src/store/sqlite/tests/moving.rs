@@ -9,10 +9,7 @@ use super::super::schema::rows_of;
 use super::*;
 use crate::store::conformance_cases::feed::{follow, page};
 use crate::store::conformance_cases::{add, batch, create, header, new_run, read_all, said, set_status};
-use crate::store::{
-    Appended, CommitOutcome, Delete, Durability, FeedPlace, FeedQuery, InTransaction, NewRun, RunKey, RunStatus, Store,
-    Stored,
-};
+use crate::store::{Appended, Delete, Durability, FeedPlace, FeedQuery, NewRun, RunKey, RunStatus, Store, Stored};
 
 /// A store that moves its log when it has so many rows. Nothing waits for the disk.
 async fn open_with(path: &Path, log_rows: usize) -> SqliteStore {
@@ -604,22 +601,4 @@ async fn damaged_rows_of_a_move_hide_no_other_batch_from_pages_of_any_length() {
         assert!(found.iter().cloned().eq(all), "{limit}: {found:?}");
         assert_eq!(errors, 2, "{limit}");
     }
-}
-
-/// The closure of a step adds a run by the connection that it is given, before the records of the step are there.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_that_is_added_in_the_transaction_of_a_step_is_before_the_records_of_the_step() {
-    let (_directory, path) = place();
-    let store = open_with(&path, 1000).await;
-    let run = create(&store, new_run("a")).await.key;
-    let within = store.clone();
-    let add_run = move |connection: &Connection| within.create_within(connection, &new_run("b")).map(drop);
-
-    let InTransaction::Written((), open) = store.clone().in_transaction(add_run).await else { panic!("it is written") };
-    let outcome = open.append(batch(run, 1, &[said("a 1")])).await;
-
-    assert_eq!(outcome, Ok(CommitOutcome::Done));
-    let order: Vec<_> = feed(&store).await.into_iter().map(|(id, seq, _)| (id, seq)).collect();
-    assert_eq!(order, [("a".to_owned(), 0), ("b".to_owned(), 0), ("a".to_owned(), 1)]);
-    store.check().await.unwrap();
 }
