@@ -1,8 +1,8 @@
 //! Rows of records, and the batches in them.
 //!
-//! A batch is what one append has added to one run: consecutive records, at one position in the order of all commits. A row
-//! whose body begins with `["` is one batch, as [`codec`](super::codec) encodes it. A body that begins with `*` has several:
-//! an index of them, which ends with `:`, and behind it their bodies, one after the other.
+//! A batch is what one append has added to one run, or a part of that if it is long: consecutive records, at one position in
+//! the order of all commits. A row whose body begins with `["` is one batch, as [`codec`](super::codec) encodes it. A body
+//! that begins with `*` has several: an index of them, which ends with `:`, and behind it their bodies, one after the other.
 //!
 //! ```text
 //!   *0,17,0,2,63,-1022;2,5,40,2,58,9177;:["a",{"c":{..}},"b",{"b":{}}]["b",{"c":{..}},"c",{"b":{}}]

@@ -122,7 +122,9 @@ fn places(connection: &Connection, log: &LogIndex) -> Result<(), Trouble> {
     // A row with an index was made by a move, and is read by its end.
     let by_moves = positions("SELECT pos FROM journal WHERE substr(body, 1, 1) = '*'", &[])?;
     let moves = positions("SELECT last FROM moves", &[])?;
-    let is_before = log.all().any(|batch| batch.position < in_log);
+    // The index has only what is behind the moves.
+    let unread = positions("SELECT pos FROM commit_log WHERE pos < ?1", &[in_log])?;
+    let is_before = !unread.is_empty() || log.all().any(|batch| batch.position < in_log);
     match !unmoved.is_subset(&large) || !by_moves.is_subset(&moves) || is_before {
         true => Err(Trouble::Damaged("its commit log and its journal disagree on what was moved".to_owned())),
         false => Ok(()),

@@ -19,19 +19,19 @@ use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored, Tags};
 
-/// The maximum number of records in a row, so that reading a page of a long batch does not decode all of it.
+/// The maximum number of records in a batch, so that reading a page of a long append does not decode all of it.
 const ROW: usize = 128;
 
 /// A row with more bytes holds a single record: SQLite takes about a billion in one.
 const ROW_BYTES: usize = 128 << 20;
 
-/// A row of the journal that is to be added.
+/// A batch that is to be added, as the body of a row.
 pub(super) struct EncodedRow {
     pub(super) records: u64,
     pub(super) body: String,
 }
 
-/// Encodes a batch, as few rows as it takes.
+/// Encodes the records of an append, as few bodies as it takes.
 pub(super) fn encode(records: &[Record]) -> Result<Vec<EncodedRow>, serde_json::Error> {
     let mut rows = Vec::with_capacity(1);
     for chunk in records.chunks(ROW) {

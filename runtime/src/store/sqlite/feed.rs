@@ -102,7 +102,7 @@ impl Reading<'_> {
             let batch = RecordRow::read(row)?.whole();
             self.take_all(&moved.before(batch.position))?;
             if !self.is_full() {
-                self.take(&[batch])?;
+                self.take(batch.position, &[batch])?;
             }
         }
         self.take_all(&moved.before(i64::MAX))?;
@@ -110,13 +110,14 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn take_all(&mut self, batches: &[Batch<'_>]) -> Result<(), Trouble> {
-        // Only damaged rows are at the position of another one.
-        for at_one_position in batches.chunk_by(|batch, next| batch.position == next.position) {
-            if self.is_full() {
-                break;
-            }
-            self.take(at_one_position)?;
+    fn take_all(&mut self, mut batches: &[Batch<'_>]) -> Result<(), Trouble> {
+        while let [first, ..] = batches
+            && !self.is_full()
+        {
+            // Only damaged rows are at the position of another batch.
+            let here = batches.partition_point(|batch| batch.position == first.position);
+            self.take(first.position, &batches[..here])?;
+            batches = &batches[here..];
         }
         Ok(())
     }
@@ -141,9 +142,10 @@ impl Reading<'_> {
                 if batch.is_large()
                     && let Some(row) = large.query([batch.id])?.next()?
                 {
-                    self.take(&[Batch { id: batch.id, position: batch.position, ..RecordRow::read(row)?.whole() }])?;
+                    // At the position in the log: the one in the journal may be damaged.
+                    self.take(batch.position, &[RecordRow::read(row)?.whole()])?;
                 } else {
-                    self.take(&[batch])?;
+                    self.take(batch.position, &[batch])?;
                 }
             }
         }
@@ -151,8 +153,8 @@ impl Reading<'_> {
     }
 
     /// Takes what is at one position.
-    fn take(&mut self, batches: &[Batch<'_>]) -> Result<(), Trouble> {
-        let Some(position) = batches.first().map(|batch| from_integer(batch.position)) else { return Ok(()) };
+    fn take(&mut self, position: i64, batches: &[Batch<'_>]) -> Result<(), Trouble> {
+        let position = from_integer(position);
         self.looked_at += batches.len();
         self.page.place = FeedPlace { position: position + 1, record: 0 };
         let mut found = Vec::new();

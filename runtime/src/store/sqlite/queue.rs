@@ -43,7 +43,8 @@ pub(super) trait Job: Send {
 /// Up to so many results are sent by the writer's thread.
 const FEW: usize = 3;
 
-/// Results of jobs that were committed together, which are yet to be sent to their callers.
+/// Results of jobs that were committed together, which are yet to be sent to their callers: at the latest when this is
+/// dropped.
 ///
 /// To wake a task takes much less in a thread of its runtime than elsewhere, and the next commit waits for that: so the
 /// writer's thread wakes the first caller, who wakes the others. It may come to that late, or never, and then the thread
@@ -70,9 +71,9 @@ impl Answers {
     }
 }
 
-/// Sends those that were not sent yet.
 impl Drop for Answers {
     fn drop(&mut self) {
+        // No caller is woken under the lock.
         let unsent = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(unsent);
     }
@@ -80,10 +81,14 @@ impl Drop for Answers {
 
 /// Sends the results of jobs that were committed together, or has the first caller do so. Returns what that is to send.
 pub(super) fn answer(mut jobs: Vec<Box<dyn Job>>, committed: Result<(), StoreError>) -> Option<Answers> {
-    let first = if jobs.len() > FEW { Some(jobs.swap_remove(0)) } else { None };
-    let others = Answers(Arc::new(Mutex::new(Some(Unsent { jobs, committed: committed.clone() }))));
-    first?.answer_first(committed, Answers(Arc::clone(&others.0)));
-    Some(others).filter(|others| !others.are_sent())
+    if jobs.len() <= FEW {
+        jobs.into_iter().for_each(|job| job.answer(committed.clone()));
+        return None;
+    }
+    let first = jobs.swap_remove(0);
+    let others = Arc::new(Mutex::new(Some(Unsent { jobs, committed: committed.clone() })));
+    first.answer_first(committed, Answers(Arc::clone(&others)));
+    Some(Answers(others)).filter(|others| !others.are_sent())
 }
 
 /// A closure.

@@ -143,7 +143,8 @@ impl Shared {
             let Ok(mut writer) = self.writer.lock() else { return };
             match (wake, unsent.take()) {
                 (Wake::End, _) => return,
-                // Other processes, and a job that has to be alone, are waited for in the next turn: without others who wait.
+                // Other processes, and a job that has to be alone, are waited for in the next turn, when no caller is
+                // without an answer.
                 (Wake::Work, Some(before)) => {
                     unsent = writer.commit_group(self, GROUP, Patience::GiveUp);
                     drop(before);
@@ -151,13 +152,11 @@ impl Shared {
                 (Wake::Work, None) => unsent = writer.commit_group(self, GROUP, Patience::Wait),
                 (Wake::Chores, before) => drop(before),
             }
-            let has_chores = wake == Wake::Chores
-                || renewal.is_some_and(|renewal| renewal <= Instant::now())
-                || writer.commit_log_is_full(self);
-            if has_chores {
+            let is_due = renewal.is_some_and(|renewal| renewal <= Instant::now());
+            if is_due || writer.commit_log_is_full(self) {
                 unsent = None;
             }
-            if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
+            if is_due {
                 let is_locked = writer.look(self).is_ok() && writer.renew(self);
                 // Counted from here on: what waits in the queue comes first.
                 due = Instant::now() + if is_locked { self.settings.lease / 30 } else { self.settings.lease / 3 };
@@ -196,18 +195,18 @@ impl Writer {
         let begun = Instant::now();
         let mut jobs = shared.queue.take(most, matches!(patience, Patience::Wait));
         let group = jobs.len();
-        let mut unsent = None;
-        if group > 0 {
-            let committed = shared.file.is_there().map_err(|gone| Uncommitted::Undone(gone.into()));
-            let committed = match committed.and_then(|()| self.commit(shared, patience, &mut jobs)) {
-                Err(Uncommitted::NotBegun(trouble)) if trouble.is_busy() && matches!(patience, Patience::GiveUp) => {
-                    shared.queue.put_back(jobs);
-                    return None;
-                }
-                committed => committed.map_err(|uncommitted| self.explain(uncommitted.trouble(), shared)),
-            };
-            unsent = queue::answer(jobs, committed);
+        if group == 0 {
+            return None;
         }
+        let committed = shared.file.is_there().map_err(|gone| Uncommitted::Undone(gone.into()));
+        let committed = match committed.and_then(|()| self.commit(shared, patience, &mut jobs)) {
+            Err(Uncommitted::NotBegun(trouble)) if trouble.is_busy() && matches!(patience, Patience::GiveUp) => {
+                shared.queue.put_back(jobs);
+                return None;
+            }
+            committed => committed.map_err(|uncommitted| self.explain(uncommitted.trouble(), shared)),
+        };
+        let unsent = queue::answer(jobs, committed);
         self.unlooked += group;
         self.last = Group { jobs: group, took: begun.elapsed() };
         unsent

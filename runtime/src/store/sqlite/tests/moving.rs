@@ -602,3 +602,20 @@ async fn damaged_rows_of_a_move_hide_no_other_batch_from_pages_of_any_length() {
         assert_eq!(errors, 2, "{limit}");
     }
 }
+
+/// What is in the log, and before the end of the last move, is passed over by the index of the log and by the feed.
+#[tokio::test]
+async fn a_row_of_the_log_that_counts_as_moved_is_damage() {
+    let (_directory, path) = place();
+    let store = open_with(&path, 1000).await;
+    let run = create(&store, new_run("a")).await.key;
+    move_log(&store).await;
+    add(&store, run, 1, &[said(&"x".repeat(9000))]).await;
+    // It is only the place of a large batch, of which the journal has the records: none is missing.
+    assert_eq!(behind_the_back(&path).execute("UPDATE moves SET last = last + 1", []).unwrap(), 1);
+    closed(store).await;
+
+    let error = open_error(&path).await.to_string();
+
+    assert!(error.contains("its commit log and its journal disagree on what was moved"), "{error}");
+}
