@@ -4,7 +4,8 @@
 //! each type of keys, and not for each pair of types.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
+use std::collections::btree_map::{self, Entry};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, RangeBounds};
@@ -80,10 +81,10 @@ impl<K: Ord, V> SortedMap<K, V> {
 
     /// Returns the value that the key had.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
-        match self.places.get(&key) {
-            Some(place) => Some(std::mem::replace(&mut self.values[*place], value)),
-            None => {
-                self.places.insert(key, self.values.insert(value));
+        match self.places.entry(key) {
+            Entry::Occupied(place) => Some(std::mem::replace(&mut self.values[*place.get()], value)),
+            Entry::Vacant(place) => {
+                place.insert(self.values.insert(value));
                 None
             }
         }

@@ -27,7 +27,7 @@ use crate::table::Definition;
 pub(crate) struct Job {
     pub(crate) definition: Arc<Definition>,
     pub(crate) shared: Arc<Shared>,
-    /// Asks the run to end; `None` if nothing can cancel it.
+    /// Asks it to end. A run that is recorded is asked by its journal.
     pub(crate) cancel: Option<CancellationToken>,
     /// The state that it begins with.
     pub(crate) state: Map<String, Value>,
@@ -114,7 +114,7 @@ impl Job {
         let is_bare =
             !self.shared.records() && within.is_none() && permits.is_none() && self.shared.env.around.is_empty();
         let is_watched = self.shared.records() || within.is_some();
-        let run = Run::new(program, env.max_concurrency(), is_watched, self.state, prefix);
+        let run = Box::new(Run::new(program, env.max_concurrency(), is_watched, self.state, prefix));
         Driver {
             run,
             definition: self.definition,
@@ -150,6 +150,7 @@ impl Job {
             lag: 0,
             clock_first: false,
             work,
+            was_cancelled: false,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
         }
     }

@@ -23,6 +23,11 @@ impl Driver {
             if has_to_look || has_moved || self.shared.pulse.take_said() {
                 return Poll::Ready(Occurrence::Said);
             }
+            if !self.was_cancelled && journal.is_some_and(|journal| journal.is_to_be_cancelled()) {
+                self.was_cancelled = true;
+                self.wake_up();
+                return Poll::Ready(Occurrence::Cancel);
+            }
         }
         if let Some(cancel) = &mut self.cancel
             && cancel.as_mut().poll(waker).is_ready()

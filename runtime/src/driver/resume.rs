@@ -65,7 +65,7 @@ impl Driver {
             fold.take(stored, Some(self), desk)?;
         }
         let Fold { replay, facts, .. } = fold;
-        self.run = replay.run;
+        *self.run = replay.run;
         self.run.stop_indexing();
         self.wants_cancel = facts.wants_cancel && (!self.run.is_ending() || self.run.is_starting_over());
         self.past_questions = Some(Box::new((facts.questions, facts.was_retried)));
@@ -109,7 +109,7 @@ impl Driver {
     pub(super) fn read_values(&mut self) -> Result<(), Halt> {
         let mut run = self.take_run();
         let read = run.replace_values(|token| self.read_token(token));
-        self.run = run;
+        *self.run = run;
         read
     }
 }

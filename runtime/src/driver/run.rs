@@ -34,7 +34,7 @@ use crate::trace::Work;
 use crate::value::drop_refused;
 
 pub(super) struct Driver {
-    pub(super) run: Run<Token>,
+    pub(super) run: Box<Run<Token>>,
     pub(super) definition: Arc<Definition>,
     pub(super) executable: Arc<Executable>,
     pub(super) shared: Arc<Shared>,
@@ -92,6 +92,8 @@ pub(super) struct Driver {
     pub(super) lag: u32,
     /// Whether timers are polled before the nodes: nodes that are always ready would delay them without end.
     pub(super) clock_first: bool,
+    /// Whether it has heard of the cancellation of the run from its journal.
+    pub(super) was_cancelled: bool,
     pub(super) cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     /// What the spans around its attempts are about, if anything wants them.
     pub(super) work: Option<Arc<Work>>,
@@ -232,7 +234,7 @@ impl Driver {
                     self.says_that_it_waits = true;
                     journal.waits();
                 } else if std::mem::take(&mut self.says_that_it_waits) {
-                    journal.set_progress(Progress::Running);
+                    journal.progress.report(Progress::Running);
                 }
             }
             self.signal_cancellations();

@@ -413,9 +413,8 @@ impl Engine {
 async fn until_asked(live: &Live, question: &str) -> Result<(), Unfit> {
     let deadline = Instant::now() + READ_WITHIN;
     let mut pause = Duration::from_millis(1);
-    let progress = live.journal.progress();
     while Instant::now() < deadline
-        && matches!(*progress.borrow(), Progress::Running)
+        && live.journal.progress.progress() == Progress::Running
         && live.journal.desk.is_yet_to_be_asked(question)
     {
         runtime::sleep(pause)?.await;

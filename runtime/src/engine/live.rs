@@ -15,7 +15,7 @@ use crate::event::EventKind;
 use crate::fingerprint::FormerNames;
 use crate::halt::Halt;
 use crate::meter;
-use crate::shared::{Journal, Progress, Shared};
+use crate::shared::{Journal, Progress, Report, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::Definition;
 use crate::trace::GuardedSpan;
@@ -58,7 +58,7 @@ impl Engine {
         let job = Job {
             definition: Arc::clone(definition),
             shared,
-            cancel: Some(journal.cancel.clone()),
+            cancel: None,
             state: start.state,
             part: Part::Whole,
             limit: start.limit,
@@ -88,11 +88,11 @@ impl Engine {
     }
 
     /// Enters a run into the table of those that are driven here.
-    pub(super) fn admit(&self, reservation: Reservation, ready: ReadyRun) -> Result<(Arc<Live>, Driven), Halt> {
+    pub(super) fn admit(&self, mut reservation: Reservation, ready: ReadyRun) -> Result<(Arc<Live>, Driven), Halt> {
         let ReadyRun { definition, journal, input, drive } = ready;
         let live =
             Arc::new(Live { journal: Arc::clone(&journal), input, end: Mutex::new(None), in_caller: Mutex::new(None) });
-        self.0.runs.add(&journal.run_id, &live)?;
+        self.0.runs.add(&mut reservation, &live)?;
         self.halted().remove(&journal.key);
         drop(reservation);
         let mut started = self.0.started.lock().unwrap_or_else(PoisonError::into_inner);
@@ -230,7 +230,7 @@ impl Dropped {
         meter::run_ended(&journal.workflow, outcome);
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
         self.engine.0.remove_run(&journal.run_id);
-        journal.set_progress(Progress::Over);
+        journal.progress.report(Progress::Over);
     }
 }
 
@@ -274,9 +274,7 @@ impl Engine {
     pub(super) async fn until_gone(live: &Live) {
         // It may be driven by a caller that waits for this.
         live.hand_over();
-        let mut progress = live.journal.progress();
-        let is_gone = |now: &Progress| matches!(now, Progress::Over | Progress::Halted);
-        // An error means that the sender is gone, and so the run is too.
-        let _ = progress.wait_for(is_gone).await;
+        let is_gone = |now: Report| matches!(now.progress(), Progress::Over | Progress::Halted);
+        live.journal.progress.until(is_gone).await;
     }
 }

@@ -68,7 +68,7 @@ impl Engine {
             graph: self.graph_of(definition),
             forked_from: None,
             previous: Some(journal.run_id.clone()),
-            started_by: journal.started_by.clone(),
+            started_by: journal.started_by.as_deref().cloned(),
             tags: journal.tags.clone(),
             wake_at: None,
             time: now,

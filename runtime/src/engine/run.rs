@@ -348,13 +348,14 @@ impl<T: Payload> Run<T> {
 
     /// `None` if it has left this process meanwhile.
     async fn outcome_of_live(&self, live: &Live) -> Result<Option<Came<T>>, RunError> {
-        let mut progress = live.journal.progress();
-        let now = progress.wait_for(|now| !matches!(now, Progress::Running)).await.map(|now| now.clone());
-        match now.map_err(|_| RunError::ShutDown)? {
+        let reports = &live.journal.progress;
+        let now = reports.until(|now| now.progress() != Progress::Running).await;
+        match now.progress() {
             Progress::Waiting => {
                 // Another engine may have answered since.
                 live.journal.catch_up_with_store().await;
-                if !matches!(*progress.borrow(), Progress::Waiting) {
+                let now = reports.last();
+                if now.progress() != Progress::Waiting {
                     return Ok(None);
                 }
                 let open = live.journal.desk.open_questions();
@@ -362,7 +363,7 @@ impl<T: Payload> Run<T> {
                 // All of them may just have come, or their nodes have ended: then the run moves, and its driver reports
                 // that.
                 if open.is_empty() && signals.is_empty() {
-                    let _gone = progress.changed().await;
+                    reports.until(|next| next != now).await;
                     return Ok(None);
                 }
                 let outcome = if open.is_empty() { Outcome::AwaitingSignals(signals) } else { Outcome::Waiting(open) };

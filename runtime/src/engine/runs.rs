@@ -72,8 +72,8 @@ impl Table {
 }
 
 enum Slot {
-    /// A call is about to start or resume it.
-    Reserved(CancellationToken),
+    /// A call is about to start or resume it; cancelled when that is over, if another one waits for it.
+    Reserved(Option<CancellationToken>),
     Live(Arc<Live>),
 }
 
@@ -90,18 +90,22 @@ pub(crate) enum Found {
 pub(crate) struct Reservation {
     runs: Runs,
     id: String,
-    over: CancellationToken,
+    /// For those who have waited before the run was there.
+    over: Option<CancellationToken>,
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         let mut runs = self.runs.lock();
-        if matches!(runs.slots.get(&self.id), Some(Slot::Reserved(_))) {
+        if let Some(Slot::Reserved(over)) = runs.slots.get_mut(&self.id) {
+            self.over = over.take();
             runs.slots.remove(&self.id);
             runs.close_if_unused();
         }
         drop(runs);
-        self.over.cancel();
+        if let Some(over) = &self.over {
+            over.cancel();
+        }
     }
 }
 
@@ -156,30 +160,41 @@ impl Runs {
 
     pub(crate) fn reserve(&self, id: &str) -> Found {
         let mut runs = self.lock();
-        match runs.slots.get(id) {
+        match runs.slots.get_mut(id) {
             Some(Slot::Live(live)) => Found::Live(Arc::clone(live)),
-            Some(Slot::Reserved(over)) => Found::Reserved(over.clone()),
+            Some(Slot::Reserved(over)) => Found::Reserved(over.get_or_insert_default().clone()),
             None => {
-                let over = CancellationToken::new();
-                runs.slots.insert(id.to_owned(), Slot::Reserved(over.clone()));
-                Found::Free(Reservation { runs: self.clone(), id: id.to_owned(), over })
+                runs.slots.insert(id.to_owned(), Slot::Reserved(None));
+                Found::Free(Reservation { runs: self.clone(), id: id.to_owned(), over: None })
             }
         }
     }
 
-    pub(super) fn add(&self, id: &str, live: &Arc<Live>) -> Result<(), Halt> {
+    /// Enters a run under the id that is reserved for it. Who waits for the reservation hears of it when that is dropped.
+    pub(super) fn add(&self, reservation: &mut Reservation, live: &Arc<Live>) -> Result<(), Halt> {
         let mut runs = self.lock();
         if runs.closed {
             return Err(Halt::ShutDown);
         }
-        runs.slots.insert(id.to_owned(), Slot::Live(Arc::clone(live)));
+        let live = Slot::Live(Arc::clone(live));
+        match runs.slots.get_mut(&reservation.id) {
+            Some(slot) => {
+                if let Slot::Reserved(over) = std::mem::replace(slot, live) {
+                    reservation.over = over;
+                }
+            }
+            None => _ = runs.slots.insert(reservation.id.clone(), live),
+        }
         Ok(())
     }
 
     /// Removes a run. Returns whether this closes the engine: the program has dropped it, and this was its last run.
     pub(super) fn remove(&self, id: &str) -> bool {
         let mut runs = self.lock();
-        runs.slots.remove(id);
+        // A reservation ends by itself, and tells those who wait for it.
+        if let Some(Slot::Live(_)) = runs.slots.get(id) {
+            runs.slots.remove(id);
+        }
         runs.close_if_unused()
     }
 

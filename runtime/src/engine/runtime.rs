@@ -1,8 +1,9 @@
 //! The tokio runtime that a call is made in.
 
+use std::cell::Cell;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::time::Sleep;
 
 use super::error::StartError;
@@ -21,7 +22,7 @@ pub(super) enum Unfit {
 /// The runtime that runs can be driven in.
 pub(super) fn current() -> Result<Handle, Unfit> {
     let runtime = Handle::try_current().map_err(|_| Unfit::NoRuntime)?;
-    if has_timers() { Ok(runtime) } else { Err(Unfit::NoTimers) }
+    if has_timers(&runtime) { Ok(runtime) } else { Err(Unfit::NoTimers) }
 }
 
 /// Waits, where that is possible.
@@ -30,8 +31,20 @@ pub(super) fn sleep(duration: Duration) -> Result<Sleep, Unfit> {
 }
 
 /// Tokio reports missing timers only by a panic. If a panic ends the process, timers are assumed.
-fn has_timers() -> bool {
-    !cfg!(panic = "unwind") || caught(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
+fn has_timers(runtime: &Handle) -> bool {
+    thread_local! {
+        /// The last runtime of this thread that has timers.
+        static WITH_TIMERS: Cell<Option<Id>> = const { Cell::new(None) };
+    }
+    let id = Some(runtime.id());
+    if WITH_TIMERS.get() == id {
+        return true;
+    }
+    let has_timers = !cfg!(panic = "unwind") || caught(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok();
+    if has_timers {
+        WITH_TIMERS.set(id);
+    }
+    has_timers
 }
 
 impl From<Unfit> for StartError {

@@ -7,8 +7,9 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, Shared};
 
 use super::closing::is_closing;
-use super::journal::{Journal, Progress};
+use super::journal::Journal;
 use super::pending::{Inner, retain};
+use super::progress::Progress;
 use super::sent::{Batch, Derived, Sent};
 use super::succession::{Committed, Succession, commit};
 use super::transaction::OpenTransaction;
@@ -49,7 +50,7 @@ impl Journal {
                     return Ok(());
                 }
                 if let Some(halt) = &inner.halted {
-                    return Err(halt.clone());
+                    return Err(Halt::clone(halt));
                 }
                 match &inner.in_flight {
                     Some(in_flight) => Either::Left(in_flight.clone()),
@@ -148,7 +149,7 @@ impl Journal {
     /// [`rest`](Self::rest) has seen the effect of everything recorded.
     pub(super) fn heed(&self, inner: &mut Inner, record: &Record, seq: u64) -> Option<Record> {
         if let EventKind::Answered { .. } | EventKind::SignalReceived { .. } = record.kind {
-            self.set_progress(Progress::Running);
+            self.progress.report(Progress::Running);
         }
         if let EventKind::SignalReceived { name, id: Some(id), .. } = &record.kind
             && !inner.sent.is_empty()
@@ -198,97 +199,101 @@ pub(super) const LATE: Duration = Duration::from_secs(1);
 struct Commit {
     store: Arc<dyn Store>,
     /// That in which a step has written.
-    transaction: Option<OpenTransaction>,
+    transaction: Option<Box<OpenTransaction>>,
     succession: Option<Succession>,
 }
 
 /// Appends a batch. If another process has appended records first, the batch goes behind those.
-async fn append(
+///
+/// A block and not an async function, which would have room for its arguments twice.
+fn append(
     journal: Weak<Journal>,
     commit_with: Commit,
     mut batch: Append,
     mut derived: Vec<Derived>,
     ticket: u64,
-) {
+) -> impl Future<Output = ()> + Send + 'static {
     let Commit { store, mut transaction, mut succession } = commit_with;
-    loop {
-        let begun = match &succession {
-            Some(succession) => journal.upgrade().map(|journal| succession.next_run(&journal.desk, &batch)),
-            None => None,
-        };
-        let (measured, begins) = (meter::commit_begins(), Instant::now());
-        let result = commit(&*store, transaction.as_ref(), batch.clone(), begun).await;
-        measured(match &result {
-            Ok(Committed::Done(_)) => "done",
-            Ok(Committed::Conflict) => "conflict",
-            Ok(Committed::Refused(_)) => "refused",
-            Ok(Committed::Undone(_)) => "undone",
-            Err(_) => "failed",
-        });
-        let Some(journal) = journal.upgrade() else { return };
-        match result {
-            Ok(Committed::Done(over)) => {
-                if begins.elapsed() >= LATE
-                    && let Some(halt) = journal.taken_over_behind(&*store, &batch).await
-                {
-                    return journal.halt(halt);
+    async move {
+        loop {
+            let begun = match &succession {
+                Some(succession) => journal.upgrade().map(|journal| succession.next_run(&journal.desk, &batch)),
+                None => None,
+            };
+            let (measured, begins) = (meter::commit_begins(), Instant::now());
+            let result = commit(&*store, transaction.as_deref(), batch.clone(), begun).await;
+            measured(match &result {
+                Ok(Committed::Done(_)) => "done",
+                Ok(Committed::Conflict) => "conflict",
+                Ok(Committed::Refused(_)) => "refused",
+                Ok(Committed::Undone(_)) => "undone",
+                Err(_) => "failed",
+            });
+            let Some(journal) = journal.upgrade() else { return };
+            match result {
+                Ok(Committed::Done(over)) => {
+                    if begins.elapsed() >= LATE
+                        && let Some(halt) = journal.taken_over_behind(&*store, &batch).await
+                    {
+                        return journal.halt(halt);
+                    }
+                    let (opened, closed) = journal.inner().questions.counts();
+                    meter::questions_changed(opened, closed);
+                    if let Some(over) = over {
+                        journal.inner().over = Some(over);
+                    }
+                    return journal.done(&batch, &derived, ticket);
                 }
-                let (opened, closed) = journal.inner().questions.counts();
-                meter::questions_changed(opened, closed);
-                if let Some(over) = over {
-                    journal.inner().over = Some(over);
+                Ok(Committed::Undone(why)) => {
+                    if let Some(undone) = transaction.take() {
+                        journal.take_back(&mut batch, &mut derived, &undone.step, &why);
+                    }
                 }
-                return journal.done(&batch, &derived, ticket);
+                Ok(Committed::Refused(why)) => {
+                    if let Some(succession) = succession.take() {
+                        let over = succession.fail(&mut batch, &why);
+                        journal.inner().over = Some(Box::new(over));
+                    }
+                }
+                Ok(Committed::Conflict) => {
+                    let news = match store.read(batch.run, batch.at, usize::MAX).await {
+                        Ok(news) => news,
+                        Err(error) => return journal.halt(Halt::Store(error)),
+                    };
+                    if news.is_empty() {
+                        return journal.halt(Halt::Fenced);
+                    }
+                    // Times of records do not go back.
+                    let last = news.iter().map(|stored| stored.time).max();
+                    batch.time = last.map_or_else(|| journal.clock.now(), |last| last.max(journal.clock.now()));
+                    let mut records = std::mem::take(&mut batch.records).into_vec();
+                    journal.inner().questions.undo();
+                    journal.absorb(journal.inner(), news, &mut records, &mut derived);
+                    let (time, is_all) = (batch.time, batch.header.questions.is_all);
+                    let text = |id: &str| journal.desk.question(id);
+                    batch.header.questions = journal.inner().questions.report(&records, time, is_all, text);
+                    batch.records = records.into();
+                    if journal.cancel_is_recorded()
+                        && let Some(succession) = succession.take()
+                    {
+                        let over = succession.cancel(&mut batch);
+                        journal.inner().over = Some(Box::new(over));
+                    }
+                    let (length, halted) = {
+                        let inner = journal.inner();
+                        (inner.length, inner.halted.clone())
+                    };
+                    batch.at = length;
+                    // The foreign records may make a resting run move again.
+                    if batch.header.status.is_some_and(|(status, _)| status.is_suspended()) {
+                        batch.header.status = Some((RunStatus::Running, None));
+                    }
+                    if let Some(halt) = halted {
+                        return journal.halt(*halt);
+                    }
+                }
+                Err(error) => return journal.halt(Halt::Store(error)),
             }
-            Ok(Committed::Undone(why)) => {
-                if let Some(undone) = transaction.take() {
-                    journal.take_back(&mut batch, &mut derived, &undone.step, &why);
-                }
-            }
-            Ok(Committed::Refused(why)) => {
-                if let Some(succession) = succession.take() {
-                    let over = succession.fail(&mut batch, &why);
-                    journal.inner().over = Some(Box::new(over));
-                }
-            }
-            Ok(Committed::Conflict) => {
-                let news = match store.read(batch.run, batch.at, usize::MAX).await {
-                    Ok(news) => news,
-                    Err(error) => return journal.halt(Halt::Store(error)),
-                };
-                if news.is_empty() {
-                    return journal.halt(Halt::Fenced);
-                }
-                // Times of records do not go back.
-                let last = news.iter().map(|stored| stored.time).max();
-                batch.time = last.map_or_else(|| journal.clock.now(), |last| last.max(journal.clock.now()));
-                let mut records = std::mem::take(&mut batch.records).into_vec();
-                journal.inner().questions.undo();
-                journal.absorb(journal.inner(), news, &mut records, &mut derived);
-                let (time, is_all) = (batch.time, batch.header.questions.is_all);
-                let text = |id: &str| journal.desk.question(id);
-                batch.header.questions = journal.inner().questions.report(&records, time, is_all, text);
-                batch.records = records.into();
-                if journal.cancel_is_recorded()
-                    && let Some(succession) = succession.take()
-                {
-                    let over = succession.cancel(&mut batch);
-                    journal.inner().over = Some(Box::new(over));
-                }
-                let (length, halted) = {
-                    let inner = journal.inner();
-                    (inner.length, inner.halted.clone())
-                };
-                batch.at = length;
-                // The foreign records may make a resting run move again.
-                if batch.header.status.is_some_and(|(status, _)| status.is_suspended()) {
-                    batch.header.status = Some((RunStatus::Running, None));
-                }
-                if let Some(halt) = halted {
-                    return journal.halt(halt);
-                }
-            }
-            Err(error) => return journal.halt(Halt::Store(error)),
         }
     }
 }

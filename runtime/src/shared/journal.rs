@@ -10,12 +10,11 @@ use std::time::SystemTime;
 
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use super::desk::{Checked, Desk};
 use super::feed_signal::FeedSignal;
 use super::pending::{Inner, Pending};
+use super::progress::{Progress, Reports};
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
 use super::sent::Derived;
@@ -30,24 +29,13 @@ use crate::sorted::SortedSet;
 use crate::store::{HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, StartedBy, Store, StoreError, Tags};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
-/// The progress of a run, as reported to callers that wait for it.
-#[derive(Clone, Debug)]
-pub(crate) enum Progress {
-    Running,
-    /// Nothing moves before a question is answered or a timer runs out.
-    Waiting,
-    Over,
-    /// It is no longer driven here, and has not ended.
-    Halted,
-}
-
 pub(crate) struct Journal {
     pub(crate) run_id: String,
     pub(crate) workflow: String,
     pub(crate) key: RunKey,
     pub(crate) tags: Tags,
     /// The node of another run that has started it.
-    pub(crate) started_by: Option<StartedBy>,
+    pub(crate) started_by: Option<Box<StartedBy>>,
     /// Whether it follows a run that has started over.
     pub(super) is_next: bool,
     pub(crate) owner: Owner,
@@ -60,9 +48,9 @@ pub(crate) struct Journal {
     pub(super) watchers: AtomicUsize,
     /// Who follows the records of all runs.
     pub(super) feeds: Arc<FeedSignal>,
-    progress: watch::Sender<Progress>,
+    pub(crate) progress: Reports,
     /// Asks the run to end.
-    pub(crate) cancel: CancellationToken,
+    cancel: AtomicBool,
     /// The requests of nodes.
     pub(crate) desk: Desk,
     /// Wakes the driver of the run.
@@ -117,13 +105,13 @@ impl Journal {
             next_snapshot: u64::MAX,
             child_graphs: SortedSet::new(),
         };
-        let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
+        let progress = Reports::new(if inner.ended { Progress::Over } else { Progress::Running });
         Journal {
             run_id: header.id.clone(),
             workflow: header.workflow.clone(),
             key: header.key,
             tags: header.tags.clone(),
-            started_by: header.started_by.clone(),
+            started_by: header.started_by.clone().map(Box::new),
             is_next: header.previous.is_some(),
             owner,
             is_volatile: store.is_volatile(),
@@ -134,7 +122,7 @@ impl Journal {
             watchers: AtomicUsize::new(0),
             feeds,
             progress,
-            cancel: CancellationToken::new(),
+            cancel: AtomicBool::new(false),
             desk: Desk::default(),
             driver: AtomicWaker::new(),
             stopped: AtomicBool::new(false),
@@ -206,7 +194,7 @@ impl Journal {
         let undone = if inner.ended || inner.halted.is_some() {
             transaction
         } else {
-            transaction.and_then(|new| inner.transaction.replace(new))
+            transaction.and_then(|new| inner.transaction.replace(Box::new(new))).map(|before| *before)
         };
         let ends_the_hold = inner.transaction.is_some();
         drop(inner);
@@ -238,9 +226,19 @@ impl Journal {
         if !inner.cancelled {
             self.push_to(&mut inner, Record { path: self.workflow.clone(), kind: EventKind::CancelRequested });
         }
-        self.set_progress(Progress::Running);
+        self.progress.report(Progress::Running);
         drop(inner);
-        self.cancel.cancel();
+        self.cancel();
+    }
+
+    /// Has the driver cancel the run.
+    pub(super) fn cancel(&self) {
+        self.cancel.store(true, Ordering::Release);
+        self.driver.wake();
+    }
+
+    pub(crate) fn is_to_be_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Acquire)
     }
 
     /// Adds a record, and its consequences, which are not recorded but published behind it. Without a record, they are
@@ -323,7 +321,7 @@ impl Journal {
     pub(crate) fn waits(&self) {
         let inner = self.inner();
         if !inner.cancelled {
-            self.set_progress(Progress::Waiting);
+            self.progress.report(Progress::Waiting);
         }
     }
 
@@ -386,7 +384,7 @@ impl Journal {
         inner.in_flight = None;
         inner.watchers.clear();
         self.watchers.store(0, Ordering::Relaxed);
-        inner.halted.get_or_insert(halt);
+        inner.halted.get_or_insert_with(|| Box::new(halt));
         let undone = inner.transaction.take();
         inner.held_for_transaction = false;
         self.turns.released.notify_waiters();
@@ -398,31 +396,15 @@ impl Journal {
     /// Halts the journal and reports to callers that wait for the run that it is no longer driven here.
     pub(crate) fn gone(&self, halt: Halt) {
         self.halt(halt);
-        self.set_progress(Progress::Halted);
+        self.progress.report(Progress::Halted);
     }
 
     pub(crate) fn halted(&self) -> Option<Halt> {
-        self.inner().halted.clone()
+        self.inner().halted.as_deref().cloned()
     }
 
     /// Whether the answer of this process to a question came too late.
     pub(crate) fn was_late(&self, question: &str) -> bool {
         self.inner().late_answers.remove(question)
-    }
-
-    pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
-        self.progress.subscribe()
-    }
-
-    pub(crate) fn set_progress(&self, progress: Progress) {
-        self.progress.send_if_modified(|now| {
-            let stays = matches!(now, Progress::Over | Progress::Halted);
-            let same = matches!((&*now, &progress), (Progress::Running, Progress::Running));
-            if stays || same {
-                return false;
-            }
-            *now = progress;
-            true
-        });
     }
 }

@@ -8,6 +8,7 @@ mod journal;
 mod notes;
 mod others;
 mod pending;
+mod progress;
 mod pulse;
 mod question_index;
 mod recent_progress;
@@ -39,7 +40,8 @@ use tokio_util::sync::ReusableBoxFuture;
 
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
-pub(crate) use journal::{Journal, Progress, Snapshots};
+pub(crate) use journal::{Journal, Snapshots};
+pub(crate) use progress::{Progress, Report};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
 pub(crate) use sent::Sent;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::journal::{Journal, Progress};
+use super::journal::Journal;
 use super::pending::{Inner, retain};
+use super::progress::Progress;
 use super::sent::Derived;
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -65,12 +66,14 @@ impl Journal {
             }
             inner.length += 1;
             match &stored.record.kind {
-                EventKind::RunResumed { owner } if *owner != self.owner.0 => inner.halted = Some(Halt::Fenced),
+                EventKind::RunResumed { owner } if *owner != self.owner.0 => {
+                    inner.halted = Some(Box::new(Halt::Fenced))
+                }
                 EventKind::CancelRequested => {
                     inner.cancelled = true;
                     // As in `push_cancel`: a caller that waits for the end of the run gets no report that it waits.
-                    self.set_progress(Progress::Running);
-                    self.cancel.cancel();
+                    self.progress.report(Progress::Running);
+                    self.cancel();
                 }
                 EventKind::Answered { .. } => {
                     let path = stored.record.path.clone();

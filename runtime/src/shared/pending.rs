@@ -35,7 +35,7 @@ pub(super) struct Inner {
     pub(super) pushed: u64,
     pub(super) durable: u64,
     pub(super) in_flight: Option<Shared<BoxFuture<'static, ()>>>,
-    pub(super) halted: Option<Halt>,
+    pub(super) halted: Option<Box<Halt>>,
     pub(super) watchers: Vec<mpsc::UnboundedSender<Sent>>,
     /// For watchers to come.
     pub(super) recent: RecentProgress,
@@ -57,7 +57,7 @@ pub(super) struct Inner {
     /// How this run ended, if it was to start over.
     pub(super) over: Option<Box<Over>>,
     /// The transaction in which the pending records are to be appended.
-    pub(super) transaction: Option<OpenTransaction>,
+    pub(super) transaction: Option<Box<OpenTransaction>>,
     /// Whether nothing is appended before that of a transaction which is under way.
     pub(super) held_for_transaction: bool,
     /// How many records there are when the next snapshot is due.

@@ -1,5 +1,8 @@
 //! The commit that ends a run and begins the one that follows it.
 
+use futures_util::FutureExt;
+use futures_util::future::Either;
+
 use super::desk::Desk;
 use super::transaction::OpenTransaction;
 use crate::event::EventKind;
@@ -58,17 +61,18 @@ impl From<CommitOutcome> for Committed {
 }
 
 /// Appends a batch, in the transaction in which a step has written if there is one, and begins the next run where there is one.
-pub(super) async fn commit(
-    store: &dyn Store,
+///
+/// Not async, so that the future does not have room for the batch: it is in that of the store.
+pub(super) fn commit<'s>(
+    store: &'s dyn Store,
     transaction: Option<&OpenTransaction>,
     batch: Append,
     next: Option<Box<NewRun>>,
-) -> Result<Committed, StoreError> {
+) -> impl Future<Output = Result<Committed, StoreError>> + Send + use<'s> {
     match (next, transaction) {
-        // Boxed: it is larger than the others, and rare.
-        (Some(next), _) => Box::pin(start_over(store, batch, next)).await,
-        (None, Some(open)) => open.append(batch).await.map(Committed::from),
-        (None, None) => store.append(batch).await.map(Committed::from),
+        (None, None) => Either::Left(store.append(batch).map(|appended| appended.map(Committed::from))),
+        (Some(next), _) => Either::Right(start_over(store, batch, next).boxed()),
+        (None, Some(open)) => Either::Right(open.append(batch).map(|outcome| outcome.map(Committed::from)).boxed()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::store::{Append, CommitOutcome, StoreError, StoreTransaction};
@@ -48,8 +49,8 @@ impl OpenTransaction {
         OpenTransaction { step: path.to_owned(), ..self }
     }
 
-    pub(super) async fn append(&self, batch: Append) -> Result<CommitOutcome, StoreError> {
-        Arc::clone(&self.transaction).append(batch).await
+    pub(super) fn append(&self, batch: Append) -> BoxFuture<'static, Result<CommitOutcome, StoreError>> {
+        Arc::clone(&self.transaction).append(batch)
     }
 }
 

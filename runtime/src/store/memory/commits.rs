@@ -35,6 +35,11 @@ impl Commits {
     /// A run with so many batches was removed.
     pub(super) fn removed(&mut self, batches: usize, is_there: impl Fn(RunKey) -> bool) {
         self.removed += batches;
+        // In most cases it is the run that began first.
+        while self.batches.front().is_some_and(|first| !is_there(first.run)) {
+            self.batches.pop_front();
+            self.removed = self.removed.saturating_sub(1);
+        }
         if 2 * self.removed > self.batches.len() {
             self.batches.retain(|commit| is_there(commit.run));
             self.removed = 0;
