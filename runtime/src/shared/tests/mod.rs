@@ -2,4 +2,5 @@
 
 mod desk;
 mod journal;
+mod progress;
 mod signals;

@@ -300,9 +300,14 @@ impl Handle {
         let hashes: Vec<u64> = batch.header.graphs().map(|graph| graph.0).collect();
         let batch = self.encode_append(batch)?;
         let shared = &self.writing()?.shared;
-        let result = shared.queue.push_append(batch);
-        shared.help();
-        let appended = result.result().await?;
+        let appended = match shared.append_at_once(&batch) {
+            Some(appended) => appended?,
+            None => {
+                let result = shared.queue.push_append(batch);
+                shared.help();
+                result.result().await?
+            }
+        };
         if appended == Appended::Done && !hashes.is_empty() {
             self.known_graphs(|graphs| graphs.extend(hashes))?;
         }

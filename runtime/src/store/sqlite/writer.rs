@@ -17,10 +17,11 @@ use super::file::OpenFile;
 use super::open;
 use super::owners::Owners;
 use super::queue::{self, Answers, Job, Queue, Wake};
+use super::runs::{self, EncodedAppend};
 use super::settings::{Durability, LOG, LOG_BYTES, Settings, beside};
 use super::trouble::Trouble;
 use super::write_transaction::{Journals, WriteTransaction};
-use crate::store::StoreError;
+use crate::store::{Appended, StoreError};
 use crate::sync::Mutex;
 
 /// The maximum number of jobs in a transaction.
@@ -48,6 +49,8 @@ pub(super) struct Shared {
 
 struct Writer {
     connection: Connection,
+    /// That of the connection, once it was set here.
+    busy_timeout: Option<Duration>,
     journals: Journals,
     /// How many batches the commit log must have to be moved. More than in the settings after a move that has failed.
     log_rows: usize,
@@ -101,7 +104,8 @@ impl Shared {
     pub(super) fn new(file: Arc<OpenFile>, settings: Settings, connection: Connection) -> Self {
         let log = beside(&file.path, "wal");
         let (journals, log_rows) = (Journals::default(), settings.log_rows);
-        let writer = Writer { connection, journals, log_rows, log, last: Group::default(), unlooked: LOOK };
+        let (busy_timeout, last) = (None, Group::default());
+        let writer = Writer { connection, busy_timeout, journals, log_rows, log, last, unlooked: LOOK };
         let writer = Mutex::new(writer);
         Shared { file, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
@@ -124,6 +128,20 @@ impl Shared {
         if busy {
             self.queue.wake();
         }
+    }
+
+    /// Appends in the caller, without the queue. `None` if that is not quicker, or cannot be done by one statement: then
+    /// nothing has happened.
+    pub(super) fn append_at_once(&self, batch: &EncodedAppend) -> Option<Result<Appended, StoreError>> {
+        let mut writer = self.writer.try_lock().ok()?;
+        if !writer.is_quick(self.settings.durability) || self.queue.len() > 0 {
+            return None;
+        }
+        let appended = writer.append_alone(self, batch)?;
+        if writer.log_is_long() || writer.commit_log_is_full(self) {
+            self.queue.call();
+        }
+        Some(appended)
     }
 
     /// Works until the last handle is gone and everything is done.
@@ -195,6 +213,10 @@ impl Writer {
         let begun = Instant::now();
         let mut jobs = shared.queue.take(most, matches!(patience, Patience::Wait));
         let group = jobs.len();
+        if jobs.iter().any(|job| job.is_alone()) {
+            // A closure of the program may change it.
+            self.busy_timeout = None;
+        }
         if group == 0 {
             return None;
         }
@@ -210,6 +232,19 @@ impl Writer {
         self.unlooked += group;
         self.last = Group { jobs: group, took: begun.elapsed() };
         unsent
+    }
+
+    fn append_alone(&mut self, shared: &Shared, batch: &EncodedAppend) -> Option<Result<Appended, StoreError>> {
+        let begun = Instant::now();
+        shared.file.is_there().ok()?;
+        self.be(Patience::GiveUp, shared).ok()?;
+        let appended = runs::append_in_one_statement(&self.connection, &mut self.journals, batch)?;
+        if appended.as_ref().is_err_and(Trouble::is_busy) {
+            return None;
+        }
+        self.unlooked += 1;
+        self.last = Group { jobs: 1, took: begun.elapsed() };
+        Some(appended.map_err(|trouble| self.explain(trouble, shared)))
     }
 
     /// Makes an error exact: damage may come from a file that was cut off since the last look.
@@ -283,12 +318,18 @@ impl Writer {
         is_locked
     }
 
-    fn be(&self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {
-        Ok(self.connection.busy_timeout(match patience {
+    fn be(&mut self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {
+        let timeout = match patience {
             Patience::Wait => shared.settings.busy_timeout,
             Patience::Briefly => shared.settings.busy_timeout.min(BRIEF),
             Patience::GiveUp => Duration::ZERO,
-        })?)
+        };
+        if self.busy_timeout != Some(timeout) {
+            self.busy_timeout = None;
+            self.connection.busy_timeout(timeout)?;
+            self.busy_timeout = Some(timeout);
+        }
+        Ok(())
     }
 
     /// Commits if everything succeeded; otherwise undoes everything.
