@@ -49,8 +49,9 @@ pub fn steps(runtime: &Runtime, engine: &Engine, runs: u64, nodes: u64) -> Durat
 /// A contender that does so many steps in each of some runs.
 fn contender<'a>(name: &str, role: Role, runtime: &'a Runtime, engine: &'a Engine, runs: u64) -> Contender<'a> {
     Contender::new(name, role, runs, move |times| {
-        // With fewer, how runs end would be measured: then their headers are written.
-        let nodes = times.max(200);
+        // With fewer, how runs begin and end would be measured: their headers are written then, and the last of many runs
+        // have the disk for themselves.
+        let nodes = times.max(1000);
         steps(runtime, engine, runs, nodes).mul_f64(times as f64 / nodes as f64)
     })
 }

@@ -14,11 +14,11 @@ pub(crate) const FAN_OUT: u64 = 255_500;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 621_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 148_500;
+pub(crate) const IN_ENGINE: u64 = 140_300;
 /// A run of 3 nodes in an engine, in the task of its caller, with all of its records kept in memory.
-pub(crate) const TO_END: u64 = 52_000;
+pub(crate) const TO_END: u64 = 46_700;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 34_700_000;
+pub(crate) const DURABLE: u64 = 33_400_000;
 /// Reading the batches of 10,000 recorded nodes from a file; SQLite's share is in it.
 pub(crate) const READ: u64 = 23_900_000;
 /// Making records of them.
