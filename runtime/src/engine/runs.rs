@@ -90,7 +90,7 @@ pub(crate) enum Found {
 pub(crate) struct Reservation {
     runs: Runs,
     id: String,
-    /// For those who have waited before the run was there.
+    /// For those who have waited for it to be over.
     over: Option<CancellationToken>,
 }
 
@@ -176,14 +176,11 @@ impl Runs {
         if runs.closed {
             return Err(Halt::ShutDown);
         }
-        let live = Slot::Live(Arc::clone(live));
-        match runs.slots.get_mut(&reservation.id) {
-            Some(slot) => {
-                if let Slot::Reserved(over) = std::mem::replace(slot, live) {
-                    reservation.over = over;
-                }
-            }
-            None => _ = runs.slots.insert(reservation.id.clone(), live),
+        // It is in the table as long as it lives.
+        if let Some(slot) = runs.slots.get_mut(&reservation.id)
+            && let Slot::Reserved(over) = std::mem::replace(slot, Slot::Live(Arc::clone(live)))
+        {
+            reservation.over = over;
         }
         Ok(())
     }

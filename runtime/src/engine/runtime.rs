@@ -33,7 +33,7 @@ pub(super) fn sleep(duration: Duration) -> Result<Sleep, Unfit> {
 /// Tokio reports missing timers only by a panic. If a panic ends the process, timers are assumed.
 fn has_timers(runtime: &Handle) -> bool {
     thread_local! {
-        /// The last runtime of this thread that has timers.
+        /// The last runtime of this thread that has timers. Tokio counts the ids of runtimes.
         static WITH_TIMERS: Cell<Option<Id>> = const { Cell::new(None) };
     }
     let id = Some(runtime.id());

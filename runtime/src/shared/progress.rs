@@ -1,6 +1,5 @@
 //! The progress of a run, as reported to callers that wait for it.
 
-use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
@@ -69,9 +68,8 @@ impl Reports {
     /// Waits for a report of this kind, and returns it. Cancel safe.
     pub(crate) async fn until(&self, is_wanted: impl Fn(Report) -> bool) -> Report {
         loop {
-            let mut reported = pin!(self.reported.notified());
-            // A report between the look and the wait is heard of.
-            reported.as_mut().enable();
+            // From here on it hears of reports, also before it is polled.
+            let reported = self.reported.notified();
             let last = self.last();
             if is_wanted(last) {
                 return last;

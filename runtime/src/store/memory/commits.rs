@@ -9,8 +9,8 @@ use crate::store::{Records, RunHeader, RunKey, Stored};
 /// How many records are in a page, if the query does not say.
 const PAGE: usize = 256;
 
-/// Where the batches are, in the order in which they were added. Those of runs that were removed stay until they are
-/// half of all.
+/// Where the batches are, in the order in which they were added. Those of runs that were removed go when no
+/// other is before them, or when they are half of all.
 #[derive(Default)]
 pub(super) struct Commits {
     batches: VecDeque<Commit>,
@@ -38,7 +38,7 @@ impl Commits {
         // In most cases it is the run that began first.
         while self.batches.front().is_some_and(|first| !is_there(first.run)) {
             self.batches.pop_front();
-            self.removed = self.removed.saturating_sub(1);
+            self.removed -= 1;
         }
         if 2 * self.removed > self.batches.len() {
             self.batches.retain(|commit| is_there(commit.run));

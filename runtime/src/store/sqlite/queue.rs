@@ -278,6 +278,12 @@ impl Queue {
         }
     }
 
+    /// Whether what is done now is done before nothing else, and more jobs may come.
+    pub(super) fn is_free(&self) -> bool {
+        let state = self.lock();
+        state.jobs.is_empty() && !state.closed
+    }
+
     pub(super) fn len(&self) -> usize {
         self.lock().jobs.len()
     }

@@ -53,9 +53,13 @@ impl EncodedAppend {
         status.is_some() || graph.is_some() || owner.is_some() || *nudge || next.is_some()
     }
 
-    /// Whether it is records and nothing else.
-    fn is_plain(&self) -> bool {
-        !self.changes_header() && self.questions.is_none() && self.graphs.is_empty()
+    /// Whether it is a single row for an existing journal, and nothing else.
+    pub(super) fn is_one_row(&self) -> bool {
+        self.rows.len() == 1
+            && self.at > 0
+            && !self.changes_header()
+            && self.questions.is_none()
+            && self.graphs.is_empty()
     }
 }
 
@@ -150,10 +154,7 @@ pub(super) fn append_in_one_statement(
     journals: &mut Journals,
     batch: &EncodedAppend,
 ) -> Option<Result<Appended, Trouble>> {
-    let [row] = &batch.rows[..] else { return None };
-    if batch.at == 0 || !batch.is_plain() {
-        return None;
-    }
+    let row = batch.rows.first().filter(|_| batch.is_one_row())?;
     match add_row_alone(connection, journals, batch.run, batch.at, batch.time, row) {
         Ok(true) => Some(Ok(Appended::Done)),
         Ok(false) => None,

@@ -2,7 +2,8 @@
 //!
 //! Everything that is queued goes into one transaction, so that many runs share the wait for the disk. If that wait is
 //! short, switching to a thread and back would take as long as the write: then the caller does it, with everything else
-//! that is queued, if the connection is free at that moment. With [`Durability::Full`] that is so while one run records
+//! that is queued, if the connection is free at that moment; a single row that nothing is queued before does without the
+//! queue. With [`Durability::Full`] that is so while one run records
 //! at a time on a quick disk, and never if it would block all other tasks of a single-threaded runtime.
 
 use std::path::PathBuf;
@@ -133,8 +134,11 @@ impl Shared {
     /// Appends in the caller, without the queue. `None` if that is not quicker, or cannot be done by one statement: then
     /// nothing has happened.
     pub(super) fn append_at_once(&self, batch: &EncodedAppend) -> Option<Result<Appended, StoreError>> {
+        if !batch.is_one_row() {
+            return None;
+        }
         let mut writer = self.writer.try_lock().ok()?;
-        if !writer.is_quick(self.settings.durability) || self.queue.len() > 0 {
+        if !writer.is_quick(self.settings.durability) || !self.queue.is_free() {
             return None;
         }
         let appended = writer.append_alone(self, batch)?;
@@ -213,10 +217,6 @@ impl Writer {
         let begun = Instant::now();
         let mut jobs = shared.queue.take(most, matches!(patience, Patience::Wait));
         let group = jobs.len();
-        if jobs.iter().any(|job| job.is_alone()) {
-            // A closure of the program may change it.
-            self.busy_timeout = None;
-        }
         if group == 0 {
             return None;
         }
@@ -257,6 +257,10 @@ impl Writer {
         let committed = self.try_commit(shared, patience, jobs);
         if let Err(Uncommitted::Undone(_)) = committed {
             self.journals.forget();
+        }
+        if jobs.iter().any(|job| job.is_alone()) {
+            // A closure of the program may have changed it.
+            self.busy_timeout = None;
         }
         committed
     }

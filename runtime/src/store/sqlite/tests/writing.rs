@@ -8,7 +8,7 @@ use super::super::runs::EncodedAppend;
 use super::super::trouble::Trouble;
 use super::*;
 use crate::store::conformance_cases::{add, batch, create, new_run, read_all, said};
-use crate::store::{Appended, Durability, HeaderChange, Store};
+use crate::store::{Appended, Durability, HeaderChange, InTransaction, Store};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_many_runs_record_at_once_is_all_there() {
@@ -162,4 +162,25 @@ async fn a_file_that_has_no_number_left_refuses_new_runs_and_keeps_those_that_it
     assert!(too_far.contains("2147483648"), "{too_far}");
     closed(store).await;
     assert_eq!(read_all(&open(&path).await, at_last).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_closure_that_changes_the_busy_timeout_changes_it_for_itself() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    let changes = |connection: &rusqlite::Connection| {
+        connection.busy_timeout(std::time::Duration::ZERO).unwrap();
+        Err::<(), &str>("and writes nothing")
+    };
+    assert!(matches!(store.clone().in_transaction(changes).await, InTransaction::Failed("and writes nothing")));
+
+    let other = behind_the_back(&path);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut append = store.append(batch(run, 1, &[said("one")]));
+    assert!((&mut append).now_or_never().is_none());
+    // The thread finds the file locked.
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(append.await, Ok(Appended::Done));
 }
