@@ -175,8 +175,8 @@ impl<V> Tasks<V> {
             }
             None => {
                 // Many runs have one at a time.
-                if self.slots.is_empty() {
-                    self.slots.reserve_exact(1);
+                if self.slots.capacity() == 0 {
+                    self.slots = Vec::with_capacity(1);
                 }
                 let slot = self.slots.len() as u32;
                 self.slots.push((0, Some(task)));

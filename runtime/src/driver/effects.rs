@@ -334,8 +334,8 @@ impl Driver {
 
     fn add_ready(&mut self, attempt: UnderWay) {
         // Many runs have one at a time, and many of them may be in memory.
-        if self.ready.is_empty() {
-            self.ready.reserve_exact(1);
+        if self.ready.capacity() == 0 {
+            self.ready = Vec::with_capacity(1);
         }
         self.ready.push(attempt);
     }

@@ -188,10 +188,7 @@ impl Runs {
     /// Removes a run. Returns whether this closes the engine: the program has dropped it, and this was its last run.
     pub(super) fn remove(&self, id: &str) -> bool {
         let mut runs = self.lock();
-        // A reservation ends by itself, and tells those who wait for it.
-        if let Some(Slot::Live(_)) = runs.slots.get(id) {
-            runs.slots.remove(id);
-        }
+        runs.slots.remove(id);
         runs.close_if_unused()
     }
 

@@ -251,12 +251,15 @@ impl Env {
     }
 }
 
+/// By their types.
+type Companions = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
 /// What is counted are its receivers: its `closed` resolves when there are none.
 type Counted = watch::Sender<()>;
 
 /// What a run shares with its nodes.
 pub(crate) struct Shared {
-    /// Made at its first use: most runs without a journal end before that.
+    /// That of a run without a journal. Made at its first use: most of them end before that.
     id: OnceLock<String>,
     pub(crate) env: Arc<Env>,
     /// The permits that attempts take before they are polled, if the engine limits how many may run. `None` in a
@@ -274,7 +277,7 @@ pub(crate) struct Shared {
     /// What its spans are about, if anything wants them.
     pub(crate) work: Option<Arc<Work>>,
     /// What crates above this one keep of the run while it is in memory, by its type.
-    companions: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
+    companions: OnceLock<Arc<Mutex<Companions>>>,
     /// The maximum size of a value; `None` if no values are written.
     max_size: Option<MaxSize>,
     /// Whether this is one attempt of a run that another engine drives.
@@ -368,7 +371,7 @@ impl Shared {
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
             work: None,
-            companions: Arc::default(),
+            companions: OnceLock::new(),
             max_size: None,
             is_elsewhere: false,
             former: None,
@@ -383,9 +386,8 @@ impl Shared {
     }
 
     pub(crate) fn recorded(env: Arc<Env>, journal: Arc<Journal>) -> Self {
-        let id = OnceLock::from(journal.run_id.clone());
         Shared {
-            id,
+            id: OnceLock::new(),
             permits: env.permits.clone(),
             max_size: Some(env.max_value_size),
             env,
@@ -395,7 +397,7 @@ impl Shared {
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
             work: None,
-            companions: Arc::default(),
+            companions: OnceLock::new(),
             is_elsewhere: false,
             former: None,
         }
@@ -415,7 +417,7 @@ impl Shared {
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
             work,
-            companions: Arc::clone(&self.companions),
+            companions: OnceLock::from(Arc::clone(self.companions.get_or_init(Arc::default))),
             max_size: None,
             is_elsewhere: false,
             former: None,
@@ -448,7 +450,7 @@ impl Shared {
 
     /// The one `T` of this run in this process, made at its first use.
     pub(crate) fn companion<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
-        let mut companions = self.companions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut companions = self.companions.get_or_init(Arc::default).lock().unwrap_or_else(PoisonError::into_inner);
         let made = companions.entry(TypeId::of::<T>()).or_insert_with(|| Arc::<T>::default());
         Arc::clone(made).downcast().unwrap_or_default()
     }
@@ -470,7 +472,10 @@ impl Shared {
     }
 
     pub(crate) fn id(&self) -> &str {
-        self.id.get_or_init(|| self.env.clock.new_run_id())
+        match &self.journal {
+            Some(journal) => &journal.run_id,
+            None => self.id.get_or_init(|| self.env.clock.new_run_id()),
+        }
     }
 
     /// The present time, and another random number each time.

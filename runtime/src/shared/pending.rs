@@ -82,7 +82,7 @@ impl Pending {
         // most others that a node is completed and that the next one has started.
         if self.plain.len() == self.plain.capacity() {
             match self.plain.len() {
-                0 => self.plain.reserve_exact(if begins { 1 } else { 2 }),
+                0 => self.plain = Vec::with_capacity(if begins { 1 } else { 2 }),
                 FEW.. => self.plain.reserve(MANY),
                 _ => {}
             }

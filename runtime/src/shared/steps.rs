@@ -52,7 +52,7 @@ impl Steps {
     pub(super) fn push(&mut self, behind: usize, step: Step, begins: bool, origin: &Place) {
         if self.steps.len() == self.steps.capacity() {
             match self.steps.len() {
-                0 => self.steps.reserve_exact(FEW),
+                0 => self.steps = Vec::with_capacity(FEW),
                 _ => self.steps.reserve(MANY),
             }
         }

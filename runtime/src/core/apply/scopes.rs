@@ -168,8 +168,8 @@ impl<V> RunState<V> {
 pub(super) fn free_scope<V>(scopes: &mut Vec<Option<Scope<V>>>, free: &mut Vec<usize>) -> usize {
     free.pop().unwrap_or_else(|| {
         // Most runs have one.
-        if scopes.is_empty() {
-            scopes.reserve_exact(1);
+        if scopes.capacity() == 0 {
+            *scopes = Vec::with_capacity(1);
         }
         scopes.push(None);
         scopes.len() - 1
