@@ -380,11 +380,6 @@ impl Driver {
             }
             Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
             Occurrence::Cancel => {
-                if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole)
-                    && !journal.cancel_is_recorded()
-                {
-                    journal.push(self.definition.name.clone(), EventKind::CancelRequested);
-                }
                 if !self.run.is_ending() || self.run.is_starting_over() {
                     self.report(Report::Cancel, None);
                 }

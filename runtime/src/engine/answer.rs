@@ -414,7 +414,7 @@ async fn until_asked(live: &Live, question: &str) -> Result<(), Unfit> {
     let deadline = Instant::now() + READ_WITHIN;
     let mut pause = Duration::from_millis(1);
     while Instant::now() < deadline
-        && live.journal.progress.progress() == Progress::Running
+        && live.journal.progress.now() == Progress::Running
         && live.journal.desk.is_yet_to_be_asked(question)
     {
         runtime::sleep(pause)?.await;

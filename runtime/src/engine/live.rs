@@ -15,7 +15,7 @@ use crate::event::EventKind;
 use crate::fingerprint::FormerNames;
 use crate::halt::Halt;
 use crate::meter;
-use crate::shared::{Journal, Progress, Report, Shared};
+use crate::shared::{Journal, Progress, ProgressReport, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::Definition;
 use crate::trace::GuardedSpan;
@@ -274,7 +274,7 @@ impl Engine {
     pub(super) async fn until_gone(live: &Live) {
         // It may be driven by a caller that waits for this.
         live.hand_over();
-        let is_gone = |now: Report| matches!(now.progress(), Progress::Over | Progress::Halted);
+        let is_gone = |now: ProgressReport| matches!(now.progress(), Progress::Over | Progress::Halted);
         live.journal.progress.until(is_gone).await;
     }
 }

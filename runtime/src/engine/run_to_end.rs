@@ -129,7 +129,7 @@ impl InCaller<'_> {
             return Poll::Ready(());
         }
         drop(driven);
-        let waits = journal.progress.progress() == Progress::Waiting && journal.desk.waits_for_others();
+        let waits = journal.progress.now() == Progress::Waiting && journal.desk.waits_for_others();
         // A run that has to stop must not depend on when its caller polls again.
         if waits || journal.is_stopped() { Poll::Ready(()) } else { Poll::Pending }
     }

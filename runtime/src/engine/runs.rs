@@ -176,10 +176,8 @@ impl Runs {
         if runs.closed {
             return Err(Halt::ShutDown);
         }
-        // It is in the table as long as it lives.
-        if let Some(slot) = runs.slots.get_mut(&reservation.id)
-            && let Slot::Reserved(over) = std::mem::replace(slot, Slot::Live(Arc::clone(live)))
-        {
+        let before = runs.slots.insert(reservation.id.clone(), Slot::Live(Arc::clone(live)));
+        if let Some(Slot::Reserved(over)) = before {
             reservation.over = over;
         }
         Ok(())

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use super::desk::{Checked, Desk};
 use super::feed_signal::FeedSignal;
 use super::pending::{Inner, Pending};
-use super::progress::{Progress, Reports};
+use super::progress::{Progress, ProgressReports};
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
 use super::sent::Derived;
@@ -48,7 +48,7 @@ pub(crate) struct Journal {
     pub(super) watchers: AtomicUsize,
     /// Who follows the records of all runs.
     pub(super) feeds: Arc<FeedSignal>,
-    pub(crate) progress: Reports,
+    pub(crate) progress: ProgressReports,
     /// Asks the run to end.
     cancel: AtomicBool,
     /// The requests of nodes.
@@ -105,7 +105,7 @@ impl Journal {
             next_snapshot: u64::MAX,
             child_graphs: SortedSet::new(),
         };
-        let progress = Reports::new(if inner.ended { Progress::Over } else { Progress::Running });
+        let progress = ProgressReports::new(if inner.ended { Progress::Over } else { Progress::Running });
         Journal {
             run_id: header.id.clone(),
             workflow: header.workflow.clone(),
@@ -317,7 +317,7 @@ impl Journal {
         true
     }
 
-    /// Reports that the run waits, unless a cancellation is pending that its driver has yet to process.
+    /// ProgressReports that the run waits, unless a cancellation is pending that its driver has yet to process.
     pub(crate) fn waits(&self) {
         let inner = self.inner();
         if !inner.cancelled {

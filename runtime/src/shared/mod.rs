@@ -41,7 +41,7 @@ use tokio_util::sync::ReusableBoxFuture;
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
 pub(crate) use journal::{Journal, Snapshots};
-pub(crate) use progress::{Progress, Report};
+pub(crate) use progress::{Progress, ProgressReport};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
 pub(crate) use sent::Sent;

@@ -15,7 +15,7 @@ pub(crate) enum Progress {
 }
 
 /// The last report. Every run has one, and most are read once: so it is smaller than a channel.
-pub(crate) struct Reports {
+pub(crate) struct ProgressReports {
     /// How many reports there were before, times four, and the [code](Progress::code) of the last one.
     last: AtomicU64,
     reported: Notify,
@@ -23,7 +23,7 @@ pub(crate) struct Reports {
 
 /// A report, which another one follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Report(u64);
+pub(crate) struct ProgressReport(u64);
 
 impl Progress {
     const ALL: [Progress; 4] = [Progress::Running, Progress::Waiting, Progress::Over, Progress::Halted];
@@ -33,29 +33,29 @@ impl Progress {
     }
 }
 
-impl Report {
+impl ProgressReport {
     pub(crate) fn progress(self) -> Progress {
         Progress::ALL[(self.0 % 4) as usize]
     }
 }
 
-impl Reports {
+impl ProgressReports {
     pub(crate) fn new(first: Progress) -> Self {
-        Reports { last: AtomicU64::new(first.code()), reported: Notify::new() }
+        ProgressReports { last: AtomicU64::new(first.code()), reported: Notify::new() }
     }
 
-    pub(crate) fn last(&self) -> Report {
-        Report(self.last.load(Ordering::Acquire))
+    pub(crate) fn last(&self) -> ProgressReport {
+        ProgressReport(self.last.load(Ordering::Acquire))
     }
 
-    pub(crate) fn progress(&self) -> Progress {
+    pub(crate) fn now(&self) -> Progress {
         self.last().progress()
     }
 
-    /// Reports progress, unless the run is over or gone. That it runs is reported once.
+    /// ProgressReports progress, unless the run is over or gone. That it runs is reported once.
     pub(crate) fn report(&self, progress: Progress) {
         let next = |last: u64| {
-            let before = Report(last).progress();
+            let before = ProgressReport(last).progress();
             let stays = matches!(before, Progress::Over | Progress::Halted);
             let is_same = before == Progress::Running && progress == Progress::Running;
             (!stays && !is_same).then(|| (last / 4 + 1) * 4 + progress.code())
@@ -66,7 +66,7 @@ impl Reports {
     }
 
     /// Waits for a report of this kind, and returns it. Cancel safe.
-    pub(crate) async fn until(&self, is_wanted: impl Fn(Report) -> bool) -> Report {
+    pub(crate) async fn until(&self, is_wanted: impl Fn(ProgressReport) -> bool) -> ProgressReport {
         loop {
             // From here on it hears of reports, also before it is polled.
             let reported = self.reported.notified();

@@ -278,7 +278,7 @@ impl Queue {
         }
     }
 
-    /// Whether what is done now is done before nothing else, and more jobs may come.
+    /// Whether no job waits, and jobs may come.
     pub(super) fn is_free(&self) -> bool {
         let state = self.lock();
         state.jobs.is_empty() && !state.closed

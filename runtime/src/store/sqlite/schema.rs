@@ -34,12 +34,13 @@ pub(super) fn run_of(id: i64) -> i64 {
 
 /// The steps from one format to the next; after the first n of them a file has format n.
 ///
-/// A batch is the records that one append has added to one run; its `id` is `run << 31 | seq` of the first of them, and its
-/// position the place of the batch in the order of all commits; many records of one append are several batches. A row of
-/// `commit_log` has the batches of one commit, of whatever runs, or some of them if they are long; its `id`, `time` and `records` are those of the first batch and of all of them, its `pos` is the position
-/// of the last. A move makes rows of `journal` of all rows of the log, each with the batches of one run; their `pos` is the
-/// last position of the move. So the records of a run lie together in their order, and those of a move too. A large batch
-/// is added to the journal at once, as a row of its own with its own position, and to the log with an empty body. `ready` is the time at which a run can
+/// A batch is the records that one append has added to one run, or some of them if they are many. Its `id` is
+/// `run << 31 | seq` of the first of them, and its position the place of the batch in the order of all commits. A row of
+/// `commit_log` has the batches of one commit, of whatever runs, or some of them if they are long; its `id`, `time` and
+/// `records` are those of the first batch and of all of them, its `pos` is the position of the last. A move makes rows of
+/// `journal` of all rows of the log, each with the batches of one run; their `pos` is the last position of the move. So
+/// the records of a run lie together in their order, and those of a move too. A large batch is added to the journal at
+/// once, as a row of its own with its own position, and to the log with an empty body. `ready` is the time at which a run can
 /// resume: 0 if it runs, a time if it waits for one, NULL if it waits for an answer or is over. The index on it holds
 /// only runs that an engine may have to take over, however many others there are. `runs_suspended` has the runs that
 /// wait for a time, by the time when they were suspended: after the clock was set back, that is later than now.

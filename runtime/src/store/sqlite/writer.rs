@@ -3,8 +3,8 @@
 //! Everything that is queued goes into one transaction, so that many runs share the wait for the disk. If that wait is
 //! short, switching to a thread and back would take as long as the write: then the caller does it, with everything else
 //! that is queued, if the connection is free at that moment; a single row that nothing is queued before does without the
-//! queue. With [`Durability::Full`] that is so while one run records
-//! at a time on a quick disk, and never if it would block all other tasks of a single-threaded runtime.
+//! queue. With [`Durability::Full`] that is so while one run records at a time on a quick disk, and never if it would
+//! block all other tasks of a single-threaded runtime.
 
 use std::path::PathBuf;
 use std::sync::{Arc, TryLockError};
@@ -118,9 +118,7 @@ impl Shared {
             Ok(mut writer) => {
                 // A caller wakes the others itself.
                 drop(writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp));
-                if writer.log_is_long() || writer.commit_log_is_full(self) {
-                    self.queue.call();
-                }
+                self.leave_chores(&mut writer);
                 self.queue.len() > 0
             }
             // The thread finds out about a panic.
@@ -142,10 +140,15 @@ impl Shared {
             return None;
         }
         let appended = writer.append_alone(self, batch)?;
+        self.leave_chores(&mut writer);
+        Some(appended)
+    }
+
+    /// Has the thread do what is due after a commit of a caller.
+    fn leave_chores(&self, writer: &mut Writer) {
         if writer.log_is_long() || writer.commit_log_is_full(self) {
             self.queue.call();
         }
-        Some(appended)
     }
 
     /// Works until the last handle is gone and everything is done.
@@ -229,11 +232,16 @@ impl Writer {
             committed => committed.map_err(|uncommitted| self.explain(uncommitted.trouble(), shared)),
         };
         let unsent = queue::answer(jobs, committed);
-        self.unlooked += group;
-        self.last = Group { jobs: group, took: begun.elapsed() };
+        self.has_done(group, begun);
         unsent
     }
 
+    fn has_done(&mut self, jobs: usize, begun: Instant) {
+        self.unlooked += jobs;
+        self.last = Group { jobs, took: begun.elapsed() };
+    }
+
+    /// See [`Shared::append_at_once`].
     fn append_alone(&mut self, shared: &Shared, batch: &EncodedAppend) -> Option<Result<Appended, StoreError>> {
         let begun = Instant::now();
         shared.file.is_there().ok()?;
@@ -242,8 +250,7 @@ impl Writer {
         if appended.as_ref().is_err_and(Trouble::is_busy) {
             return None;
         }
-        self.unlooked += 1;
-        self.last = Group { jobs: 1, took: begun.elapsed() };
+        self.has_done(1, begun);
         Some(appended.map_err(|trouble| self.explain(trouble, shared)))
     }
 

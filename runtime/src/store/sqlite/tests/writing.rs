@@ -168,19 +168,15 @@ async fn a_file_that_has_no_number_left_refuses_new_runs_and_keeps_those_that_it
 async fn a_closure_that_changes_the_busy_timeout_changes_it_for_itself() {
     let (_directory, path) = place();
     let store = open(&path).await;
-    let run = create(&store, new_run("a")).await.key;
     let changes = |connection: &rusqlite::Connection| {
         connection.busy_timeout(std::time::Duration::ZERO).unwrap();
         Err::<(), &str>("and writes nothing")
     };
     assert!(matches!(store.clone().in_transaction(changes).await, InTransaction::Failed("and writes nothing")));
 
-    let other = behind_the_back(&path);
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let mut append = store.append(batch(run, 1, &[said("one")]));
-    assert!((&mut append).now_or_never().is_none());
-    // The thread finds the file locked.
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    other.execute_batch("COMMIT").unwrap();
-    assert_eq!(append.await, Ok(Appended::Done));
+    // As the thread has it for the next job.
+    let of_next = |transaction: &mut WriteTransaction<'_>| {
+        Ok(transaction.pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0))?)
+    };
+    assert_eq!(store.0.write_on_thread(of_next).await, Ok(5000));
 }
