@@ -53,6 +53,7 @@ use self::claim::Plan;
 use self::file::OpenFile;
 use self::log_index::LogIndex;
 use self::questions::EncodedQuestions;
+use self::queue::Appends;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
 use self::schema::MOST_RECORDS;
@@ -130,6 +131,12 @@ struct Handle {
     reader: Reader,
     /// If it is opened for reading only, the error of every method that writes.
     writing: Result<Writing, StoreError>,
+}
+
+/// What has become of an append.
+enum Begun {
+    Done(Appended),
+    Queued(Appends),
 }
 
 struct Writing {
@@ -296,22 +303,16 @@ impl Handle {
         })
     }
 
-    async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
-        let hashes: Vec<u64> = batch.header.graphs().map(|graph| graph.0).collect();
+    /// Appends what can be appended at once, and leaves all else to the queue.
+    fn begin_append(&self, batch: Append) -> Result<Begun, StoreError> {
         let batch = self.encode_append(batch)?;
         let shared = &self.writing()?.shared;
-        let appended = match shared.append_at_once(&batch) {
-            Some(appended) => appended?,
-            None => {
-                let result = shared.queue.push_append(batch);
-                shared.help();
-                result.result().await?
-            }
-        };
-        if appended == Appended::Done && !hashes.is_empty() {
-            self.known_graphs(|graphs| graphs.extend(hashes))?;
+        if let Some(appended) = shared.append_at_once(&batch) {
+            return appended.map(Begun::Done);
         }
-        Ok(appended)
+        let queued = shared.queue.push_append(batch);
+        shared.help();
+        Ok(Begun::Queued(queued))
     }
 
     async fn start_over(&self, end: Append, next: NewRun) -> Result<StartedOver, StoreError> {
@@ -416,7 +417,19 @@ impl Store for SqliteStore {
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
         let handle = Arc::clone(&self.0);
-        async move { handle.append(batch).await }.boxed()
+        let hashes: Vec<u64> = batch.header.graphs().map(|graph| graph.0).collect();
+        // It has room for the batch once, and is small: every commit makes one.
+        async move {
+            let appended = match handle.begin_append(batch)? {
+                Begun::Done(appended) => appended,
+                Begun::Queued(queued) => queued.result().await?,
+            };
+            if appended == Appended::Done && !hashes.is_empty() {
+                handle.known_graphs(|graphs| graphs.extend(hashes))?;
+            }
+            Ok(appended)
+        }
+        .boxed()
     }
 
     fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {

@@ -252,12 +252,11 @@ pub(super) fn add_row_alone(
     }
     let batch = new_batch(run, at, time, &row.body, row.records, journals.log.next());
     let Batch { id, position, time, records, checksum, body } = batch;
-    // If the log ends elsewhere, `records` is NULL, which the table forbids, and the row is ignored.
+    // If the log ends elsewhere, `records` is NULL, which the table forbids, and the row is ignored. The text is copied and
+    // hashed for each row, so it has no indentation.
     let mut insert = connection.prepare_cached(
-        "INSERT OR IGNORE INTO commit_log (pos, id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, ?5, iif(
-             coalesce((SELECT max(pos) FROM commit_log), (SELECT max(last) FROM moves), 0) = ?1 - 1,
-             ?6, NULL
-         ))",
+        "INSERT OR IGNORE INTO commit_log (pos, id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, ?5, \
+         iif(coalesce((SELECT max(pos) FROM commit_log), (SELECT max(last) FROM moves), 0) = ?1 - 1, ?6, NULL))",
     )?;
     let added = insert.execute(params![position, id, time, Text(body), checksum, records])? == 1;
     if added {
