@@ -107,7 +107,8 @@ pub enum AnswerError {
     /// The answer is recorded, and its node has not read it for 10 s: the node is busy and has not asked again, or its
     /// engine has no capacity to run it; or this engine was shut down while the caller waited for that. The type of the answer is checked when the node asks: then the answer is
     /// accepted ([`EventKind::AnswerAccepted`]), or the question is open again ([`EventKind::AnswerRejected`]). Until
-    /// then a second answer is [`AlreadyAnswered`](Self::AlreadyAnswered).
+    /// then a second answer is [`AlreadyAnswered`](Self::AlreadyAnswered). In a child workflow that begins anew, since its
+    /// attempt has failed, it is void.
     #[error(
         "the answer to `{question}` of run `{run}` is recorded, but its node has not read it yet, so it may be rejected"
     )]

@@ -29,7 +29,7 @@ pub(super) struct Admissions {
 
 /// A task or item that waits at a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Waiting {
+pub(super) enum Waiting {
     /// A task that is queued, or one with graphs inside that a retry has reopened.
     Task(TaskId),
     /// An item that a retry has reopened.
@@ -205,9 +205,16 @@ impl Admissions {
         };
         let with_items: Vec<TaskId> = state.tasks.ids().into_iter().filter(has_pending).collect();
         state.news.queued.extend(with_items);
-        let mut seen = HashSet::new();
-        state.news.queued.retain(|task| seen.insert(*task));
+        keep_last(&mut state.news.queued);
     }
+}
+
+/// Of a task that was queued more than once, such as one that has failed since, only the last place counts.
+pub(super) fn keep_last(queued: &mut Vec<TaskId>) {
+    let mut seen = HashSet::new();
+    queued.reverse();
+    queued.retain(|task| seen.insert(*task));
+    queued.reverse();
 }
 
 fn is_queued<V>(state: &RunState<V>, task: TaskId) -> bool {
@@ -241,7 +248,7 @@ fn look_again<V>(
 
 /// The gate at which a task that could begin, or an item of it, has to wait for a place: first for those of the nodes
 /// and items around it, then for its own.
-fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<(Gate, Waiting)> {
+pub(super) fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<(Gate, Waiting)> {
     let at = state.tasks.get(task)?;
     if state.has_reopened
         && let Some((around, item)) = state.scope(at.scope).ok()?.parent

@@ -1,13 +1,12 @@
 //! A run: the interface of the core for its driver.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::admission::Admissions;
+use super::admission::{Admissions, keep_last};
 use super::attempts::{Process, Resumable, Resumption};
 use super::event::{Admission, Conclusion, Derived, Event, RunEnd};
 use super::impossible::Applied;
@@ -343,8 +342,8 @@ impl<V> Run<V> {
         let RunState { tasks, news, .. } = &mut self.state;
         news.changed.clear();
         news.freed.clear();
-        let mut seen = HashSet::new();
-        news.queued.retain(|task| tasks.get(*task).is_some() && seen.insert(*task));
+        news.queued.retain(|task| tasks.get(*task).is_some());
+        keep_last(&mut news.queued);
         news.with_failed_items.retain(|task| tasks.get(*task).is_some());
     }
 

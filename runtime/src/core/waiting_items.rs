@@ -2,10 +2,12 @@
 //!
 //! An item before the failed one continues, since it may fail as well, and then its failure is the one that is
 //! reported. An item that waits for a person, or for a timer, would delay the failure for as long as that takes: it is
-//! cancelled.
+//! cancelled, and so is one the rest of which waits for the places of such nodes.
 
+use super::admission::closed_gate;
 use super::attempts::AttemptState;
 use super::run::Run;
+use super::run_state::Gate;
 use super::task::{Execution, Task};
 use super::task_id::TaskId;
 
@@ -46,9 +48,29 @@ impl<V> Run<V> {
                 items.open > 0 && open.all(|scope| self.only_waits(*scope, waits))
             }
             AttemptState::Backoff { .. } => true,
-            // It begins as soon as it may.
-            AttemptState::Due | AttemptState::UnderWay(Execution::Exhausted { .. }) | AttemptState::CutShort => false,
+            AttemptState::Due => self.is_held_up(id, waits),
+            AttemptState::UnderWay(Execution::Exhausted { .. }) | AttemptState::CutShort => false,
             AttemptState::Ended(end) => match *end {},
+        }
+    }
+    /// Whether a task that is to begin waits for a place that it does not get before others that only wait are over.
+    fn is_held_up(&self, id: TaskId, waits: &impl Fn(TaskId) -> bool) -> bool {
+        let Some((gate, _)) = closed_gate(&self.program, &self.state, id) else { return false };
+        let waits_there = |id: TaskId, task: &Task<V>| !task.holds_place || self.task_waits(id, task, waits);
+        match gate {
+            Gate::Graph(scope) => self.state.scope(scope).is_ok_and(|scope| {
+                let mut there = scope.tasks.iter().filter_map(|id| Some((*id, self.state.tasks.get(*id)?)));
+                there.all(|(id, task)| waits_there(id, task))
+            }),
+            Gate::Node(key) => {
+                let ids = self.state.tasks.ids();
+                let mut there = ids.iter().filter_map(|id| Some((*id, self.state.tasks.get(*id)?)));
+                there.all(|(id, task)| self.state.place_key(&self.program, id) != Some(key) || waits_there(id, task))
+            }
+            Gate::Items(task) => self.state.tasks.get(task).and_then(Task::items).is_some_and(|items| {
+                let mut there = items.children.iter().enumerate().filter(|(item, _)| !items.idle.contains(item));
+                there.all(|(_, scope)| scope.is_none_or(|scope| self.only_waits(scope, waits)))
+            }),
         }
     }
 }

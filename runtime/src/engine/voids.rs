@@ -44,7 +44,7 @@ struct Node {
     backs_off: bool,
     is_once_only: bool,
     end: End,
-    /// Whether it failed since an attempt was interrupted.
+    /// Whether it failed because an attempt was interrupted.
     was_interrupted: bool,
 }
 
@@ -57,13 +57,13 @@ impl Node {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// None is recorded: it was stopped while it waited, or is under way.
+    /// None is recorded: it is under way, or was stopped while it waited or with the graph inside of it.
     None,
     Completed,
     Failed,
-    /// Since the graph around it ended.
+    /// Because the graph around it ended.
     Stopped,
-    /// Since nothing needed its output.
+    /// Because nothing needed its output.
     Unneeded,
 }
 
@@ -252,9 +252,13 @@ impl Past {
                 EventKind::NodeCancelled if !fact.is_request => {
                     fact.stopping != Some(StopReason::OutputUnneeded) && counts()
                 }
+                // Also if the end of the run overtook what follows from the limit.
                 EventKind::TimerFired if !fact.is_request => {
                     let node = fact.task.and_then(|task| self.nodes.get(&task));
-                    let is_limit = |node: &Node| fact.inside == Some(node.attempts) && node.end == End::Failed;
+                    let is_limit = |node: &Node| {
+                        let is_of_last = fact.inside == Some(node.attempts) && !node.backs_off;
+                        is_of_last && matches!(node.end, End::Failed | End::Stopped | End::None)
+                    };
                     node.is_some_and(is_limit) && counts()
                 }
                 EventKind::ItemCancelled { .. } if !fact.is_request => {

@@ -128,11 +128,13 @@ impl States {
     }
 }
 
-/// Whether this record ends the wait for answers to the questions at its path, or below it.
+/// Whether this record ends the wait for answers to the questions at its path, or below it. A graph that is entered once
+/// more, in a later attempt of a child, begins from its start, and asks anew.
 pub(crate) fn closes(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::RequestWithdrawn
+            | EventKind::NodeStarted { inside: Some(_), .. }
             | EventKind::NodeCompleted { .. }
             | EventKind::NodeCancelled
             | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }

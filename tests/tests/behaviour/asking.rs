@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, RunStatus};
-use graphweft::{AnswerError, AskHuman, Engine, EventKind, First, Question, RunError, RunFilter, json};
+use graphweft::{
+    AnswerError, AskHuman, Engine, EventKind, First, Question, QuestionFilter, RetryPolicy, RunError, RunFilter, json,
+};
 use graphweft_tests::records;
 use serde_json::Value as Json;
 
@@ -625,4 +627,39 @@ async fn a_question_is_answered_by_the_name_that_its_node_wrote() {
     run.answer("odd/na me#1", false).await.unwrap();
     run.answer("odd/na me#1:k:ü/%2F", true).await.unwrap();
     assert_eq!(run.result().await, Ok((false, true)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_child_workflow_is_withdrawn_when_that_begins_anew() {
+    #[node]
+    async fn asks_at_first(ctx: &Context, #[resource] asked: &AtomicBool) -> u32 {
+        if !asked.swap(true, Ordering::SeqCst) {
+            return ctx.ask::<u32>("many", "how many?").await;
+        }
+        ctx.sleep(Duration::from_secs(3600)).await;
+        7
+    }
+    workflow! { inside(()) -> u32 { START => asks_at_first; } }
+    #[node]
+    async fn calls(ctx: &Context) -> u32 {
+        let twice = RetryPolicy::with_max_attempts(2).initial_delay(Duration::from_secs(60)).jitter(0.0);
+        ctx.call::<inside>(()).timeout(Duration::from_secs(7200)).retry(twice).await.unwrap_or(0)
+    }
+    workflow! { around(()) -> u32 { START => calls; } }
+    let engine = Engine::builder().resource(AtomicBool::new(false)).register::<around>().build().unwrap();
+    let run = engine.start::<around>(()).id("run").await.unwrap();
+    let many = "around/calls/inside/asks_at_first/many";
+    let Outcome::Waiting(open) = run.outcome().await.unwrap() else { panic!("it asks") };
+    assert_eq!(open[0].id, many);
+    tokio::time::sleep(Duration::from_secs(7200 + 30)).await;
+    let early = tokio::spawn(async move { run.answer(many, 5).await });
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    // Between the attempts nothing reads an answer.
+    let early = early.await.unwrap();
+    assert!(matches!(early, Err(AnswerError::Unread { .. })), "{early:?}");
+    let run = engine.get_run("run").await.unwrap().unwrap();
+    assert_eq!((run.questions().await.unwrap(), run.status().await.unwrap()), (vec![], RunStatus::Sleeping));
+    assert!(engine.questions(QuestionFilter::default()).await.unwrap().is_empty());
+    assert!(matches!(run.answer(many, 5).await, Err(AnswerError::Withdrawn { .. })));
+    assert_eq!(run.result().await.unwrap(), json!(7));
 }

@@ -1,9 +1,12 @@
 //! `a | b => node`: arrivals one by one, until the node gives an output.
 
+use std::time::Duration;
+
 use graphweft::prelude::*;
 use graphweft::state::{Append, StateKey};
 use graphweft_tests::{Journal, failure, paths, records, records_of, started};
 use tokio::sync::Notify;
+use tokio::time::sleep;
 
 const KEPT: StateKey<Vec<u32>, Append> = StateKey::new("kept");
 
@@ -300,4 +303,33 @@ async fn a_collecting_node_with_all_members_skipped_is_skipped() {
         nothing => END;
     };
     assert_eq!(flow.run(0).await.unwrap(), 0);
+}
+
+/// It stops slowly, so that the race is decided between its time limit and its end.
+#[tokio::test(start_paused = true)]
+async fn a_graph_whose_time_is_up_is_not_entered_again_when_its_output_is_no_longer_needed() {
+    #[node]
+    async fn soon(n: u32) -> u32 {
+        sleep(Duration::from_millis(1200)).await;
+        n
+    }
+    #[node]
+    async fn stops_slowly(n: u32, ctx: &Context, #[resource] journal: &Journal) -> u32 {
+        journal.note("begins");
+        ctx.cancelled().await;
+        sleep(Duration::from_millis(600)).await;
+        n
+    }
+    workflow! { slow(u32) -> u32 { START => stops_slowly; } }
+    workflow! {
+        race(u32) -> u32 {
+            let slow = slow(timeout = "1s", retry(max_attempts = 3, initial_delay = "1ms"));
+            START => (soon, slow);
+            soon | slow => first;
+        }
+    }
+    let journal = Journal::default();
+    let engine = Engine::builder().resource(journal.clone()).register::<race>().build().unwrap();
+    assert_eq!(engine.start::<race>(5).await.unwrap().result().await.unwrap(), 5);
+    assert_eq!(journal.lines(), ["begins"]);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::{ErrorText, Event};
-use graphweft_tests::{Death, Journal, OnDisk, failure, paths, retried_after, seconds_since};
+use graphweft_tests::{Death, Journal, OnDisk, Remains, failure, life, paths, retried_after, seconds_since};
 use tokio::time::Instant;
 
 #[value]
@@ -237,4 +237,41 @@ async fn what_a_last_attempt_says_holds_for_that_attempt_only() {
     let events = engine.history("run").await.unwrap().unwrap();
     let failed = paths(&events, |kind| matches!(kind, EventKind::NodeFailed { .. }));
     assert_eq!(failed.len(), 4);
+}
+
+/// One node of the run is in the middle of its work when the process dies; another one waits since before the first was
+/// to be tried again.
+#[test]
+fn what_waited_before_a_delay_was_over_begins_before_the_next_attempt_after_a_crash_too() {
+    #[node(retry(max_attempts = 2, initial_delay = "1ms"))]
+    async fn fails_at_first(n: u32, ctx: &Context, #[resource] journal: &Journal) -> Result<u32, String> {
+        journal.note(format!("attempt {}", ctx.attempt()));
+        if ctx.attempt() == 1 { Err("again".to_owned()) } else { Ok(n) }
+    }
+    #[node]
+    async fn dies(n: u32, #[resource] death: &Death) -> u32 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        death.come("here").await;
+        n
+    }
+    #[node]
+    async fn waits(n: u32, #[resource] journal: &Journal) -> u32 {
+        journal.note("waits");
+        n
+    }
+    #[node]
+    async fn add(a: u32, b: u32, c: u32) -> u32 {
+        a + b + c
+    }
+    workflow! { one_by_one(u32) -> u32 { START => (fails_at_first, dies, waits) => add; } }
+    let remains = Remains::default();
+    life(async {
+        let death = Death::at("here");
+        let engine = remains.engine(&death).max_concurrency(1usize).build().unwrap();
+        let _run = engine.start::<one_by_one>(1).id("run").await.unwrap();
+        death.came().await;
+    });
+    let (result, _) = remains.goes_on_with::<one_by_one>(|builder| builder.max_concurrency(1usize));
+    assert_eq!(result.unwrap(), 3);
+    assert_eq!(remains.journal.lines(), ["attempt 1", "waits", "attempt 2"]);
 }

@@ -254,3 +254,41 @@ async fn the_time_limit_of_an_attempt_at_a_nested_workflow_does_not_cut_the_dela
     assert_eq!(engine.start::<patient>(()).await.unwrap().result().await.unwrap(), 1);
     assert_eq!(seconds_since(begun), 3600);
 }
+
+/// The graph inside stops slowly, so that the run fails between the time limit and what follows from it.
+#[tokio::test(start_paused = true)]
+async fn a_retry_forgets_a_time_limit_that_the_end_of_the_run_has_overtaken() {
+    #[node]
+    async fn slow_at_first(n: u64, ctx: &Context, #[resource] journal: &Journal) -> u64 {
+        journal.note("slow");
+        if journal.count("slow") == 1 {
+            ctx.cancelled().await;
+            sleep(Duration::from_millis(600)).await;
+        }
+        n
+    }
+    workflow! { limited(u64) -> u64 { START => slow_at_first; } }
+    #[node]
+    async fn fails_at_first(n: u64, #[resource] journal: &Journal) -> Result<u64, String> {
+        journal.note("beside");
+        if journal.count("beside") == 1 {
+            sleep(Duration::from_millis(1200)).await;
+            return Err("not yet".to_owned());
+        }
+        Ok(n)
+    }
+    #[node]
+    async fn add(a: u64, b: u64) -> u64 {
+        a + b
+    }
+    workflow! {
+        overtaken(u64) -> u64 {
+            let limited = limited(timeout = "1s");
+            START => (limited, fails_at_first) => add;
+        }
+    }
+    let engine = Engine::builder().resource(Journal::default()).register::<overtaken>().build().unwrap();
+    let run = engine.start::<overtaken>(2).await.unwrap();
+    assert_eq!(failure(run.result().await).path, "overtaken/fails_at_first");
+    assert_eq!(engine.retry(run.id()).await.unwrap().result().await.unwrap(), 4);
+}

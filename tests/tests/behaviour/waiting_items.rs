@@ -199,3 +199,33 @@ async fn an_item_waits_where_the_graph_in_it_only_waits() {
     let run = engine.start::<deep_items>(2).await.unwrap();
     assert!(failure(run.result().await).path.ends_with("[1]"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_item_is_cancelled_too_when_the_rest_of_it_waits_for_the_place_of_a_node_that_waits() {
+    #[node]
+    async fn may_fail(n: u32, ctx: &Context) -> Result<u32, String> {
+        if n == 0 {
+            return Ok(n);
+        }
+        // The other one waits by then.
+        ctx.sleep(Duration::from_secs(1)).await;
+        Err(format!("{n} is too many"))
+    }
+    #[node]
+    async fn add(a: u32, b: u32) -> u32 {
+        a + b
+    }
+    #[node]
+    async fn quick(n: u32) -> u32 {
+        n
+    }
+    workflow! {
+        #[max_parallel = 1]
+        one_by_one(u32) -> u32 { START => may_fail => (asks, quick) => add; }
+    }
+    workflow! { one_place_each(u32) -> u32 { START => count => [one_by_one] => total; } }
+    let engine = Engine::builder().register::<one_place_each>().build().unwrap();
+    let run = engine.start::<one_place_each>(2).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(failure(run.result().await).path, "one_place_each/one_by_one[1]/may_fail");
+}

@@ -148,10 +148,11 @@ impl<V> RunState<V> {
         let at = self.tasks.expect_mut(task)?;
         match (at.stopping, why) {
             (None, _) => {}
-            (Some(StopReason::ScopeClosed), _) | (Some(_), StopReason::OutputUnneeded | StopReason::TimedOut) => {
-                return Ok(());
-            }
-            (Some(_), StopReason::ScopeClosed) => {
+            (Some(StopReason::ScopeClosed), _)
+            | (Some(_), StopReason::TimedOut)
+            | (Some(StopReason::OutputUnneeded), StopReason::OutputUnneeded) => return Ok(()),
+            // From here on it does not fail any more, and no attempt follows.
+            (Some(_), StopReason::ScopeClosed | StopReason::OutputUnneeded) => {
                 at.stopping = Some(why);
                 // If only the conclusion is left, there is nothing more to wait for.
                 return match at.items() {
