@@ -101,7 +101,7 @@ impl Chat {
         }
         let call = ModelCall::new(&self.request, reply);
         // Otherwise it would be lost, and not known what it was.
-        match (ctx.records(), call.size()) {
+        match (ctx.__records(), call.size()) {
             (Some(limit), size) if size > limit.bytes() => {
                 Err(ChatError::TooLarge { size: size as u64, limit: limit.bytes() as u64 })
             }

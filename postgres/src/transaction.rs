@@ -29,7 +29,7 @@ impl Transactional for PostgresStore {
 }
 
 /// Steps that write to tables of the program in the transaction of their record.
-pub trait PostgresContext {
+pub trait PostgresContext: sealed::Sealed {
     /// A step that writes to the database which the engine's store is in: what it writes and the record that it is done are one
     /// transaction. So it has its effect exactly once: a process that ends before the commit has done nothing, and after the
     /// commit the step is not executed again.
@@ -121,7 +121,7 @@ impl PostgresContext for Context {
 }
 
 /// Starts of runs in a transaction of the program.
-pub trait PostgresStart<T> {
+pub trait PostgresStart<T>: sealed::Sealed {
     /// Adds the run in a transaction of the caller, by any connection to the database that the engine's store is in: the run is there if and only if the
     /// transaction is committed. Then an engine that has registered its workflow begins it, this one or another.
     ///
@@ -443,4 +443,14 @@ async fn append(client: &OpenClient, facts: Facts, batch: &Append) -> Result<Com
         false => Uncommitted::Unknown(error.into()),
     })?;
     Ok(CommitOutcome::Done)
+}
+
+mod sealed {
+    use graphweft::Context;
+    use graphweft::Start;
+
+    pub trait Sealed {}
+
+    impl Sealed for Context {}
+    impl<T> Sealed for Start<T> {}
 }

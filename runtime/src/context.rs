@@ -390,7 +390,7 @@ impl Context {
 
     /// The maximum size of a value; `None` if the run is not recorded.
     #[doc(hidden)]
-    pub fn records(&self) -> Option<MaxSize> {
+    pub fn __records(&self) -> Option<MaxSize> {
         self.0.run.max_size()
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub use position::{EventPosition, ParsePositionError};
+pub use position::{EventPosition, ParseEventPositionError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -79,7 +79,8 @@ pub struct Event {
 /// The state of a run is the fold of its recorded events. A path below that of a node without a graph inside is a
 /// child, a step, a question, a signal or a timer of that node (`checkout/plan/search:rust`).
 ///
-/// As JSON its name is the `type` of the event, beside what it has. More kinds may come: a reader passes those that it does not know.
+/// As JSON its name is the `type` of the event, beside what it has. More kinds may come: a program that
+/// reads events of a later version as JSON is to leave out those that it cannot read.
 ///
 /// ```
 /// use graphweft::prelude::*;

@@ -78,6 +78,8 @@ pub use child::{
 };
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
+#[cfg(feature = "test-util")]
+pub use engine::MockWith;
 pub use engine::{
     Answering, BuildError, CancelError, Check, CheckedVersion, DeleteError, Engine, EngineBuilder, Events,
     ExecuteError, Execution, Feed, FeedCursor, FeedError, FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor,
@@ -85,7 +87,7 @@ pub use engine::{
     RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, StartWithin, WatchError,
 };
 pub use event::{
-    AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParsePositionError,
+    AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParseEventPositionError,
     StartedBy,
 };
 pub use executor::{Executor, NodeOutcome, NodeReport, NodeResult, NodeRetry, NodeTask, ProgressSender};

@@ -1,6 +1,7 @@
 //! What is known of a node without a value of it.
 
 use std::any::{TypeId, type_name};
+use std::fmt;
 
 use serde::Serialize;
 
@@ -64,6 +65,12 @@ pub struct NodeFacts<I, E> {
     /// The type whose `run` is done by its first poll. These facts may be those of another node, which a node that is
     /// written by hand has inside.
     pub(crate) never_waits: Option<fn() -> TypeId>,
+}
+
+impl<I, E> fmt::Debug for NodeFacts<I, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeFacts").field("name", &self.name).field("doc", &self.doc).finish_non_exhaustive()
+    }
 }
 
 impl<I, E> Clone for NodeFacts<I, E> {

@@ -23,7 +23,8 @@ pub(crate) struct Given {
     pub(crate) comment: Option<String>,
 }
 
-/// An answer was not accepted. An open question is still open, except after [`Unread`](Self::Unread).
+/// An answer was not accepted. An open question is still open, except after [`Unread`](Self::Unread) and
+/// [`Store`](Self::Store), where the answer may be recorded.
 ///
 /// A page for people says what became of their answer:
 ///

@@ -81,7 +81,8 @@ pub enum Signalled {
     Duplicate,
 }
 
-/// A signal was not sent. The run has not changed.
+/// A signal was not sent. The run has not changed, except with [`Store`](Self::Store), where the signal may be recorded: one with an
+/// [id](crate::Signalling::id) can be sent again.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -107,7 +108,7 @@ pub enum SignalError {
         run: String,
     },
     /// The run has ended, so no node can wait for the signal. After a [retry](crate::Engine::retry) it can be sent.
-    #[error("run `{run}` has ended ({status:?}), so `{signal}` cannot reach it; retry the run first")]
+    #[error("run `{run}` has ended ({status}), so `{signal}` cannot reach it; retry the run first")]
     RunOver {
         /// The run.
         run: String,

@@ -10,7 +10,7 @@ use crate::engine::{Run, Start, StartError};
 use crate::store::SqliteStore;
 
 /// Steps that write to tables of the program, in the file of the engine's [`SqliteStore`], in the transaction of their record.
-pub trait SqliteContext {
+pub trait SqliteContext: sealed::Sealed {
     /// A step that writes to the file of the engine's store: what it writes and the record that it is done are one transaction. So it
     /// has its effect exactly once: a process that ends before the commit has done nothing, and after the commit the step is
     /// not executed again.
@@ -90,7 +90,7 @@ impl SqliteContext for Context {
 }
 
 /// Starts of runs in a transaction of the program, on the file of the engine's [`SqliteStore`].
-pub trait SqliteStart<T> {
+pub trait SqliteStart<T>: sealed::Sealed {
     /// Adds the run in a transaction of the caller: the run is there if and only if the transaction is committed. Then an engine
     /// that has registered its workflow begins it within a quarter of a second, this one or another with the same file.
     ///
@@ -135,4 +135,14 @@ impl<T> SqliteStart<T> for Start<T> {
         let (created, first) = prepared.store().create_within(transaction, prepared.run())?;
         prepared.added(&created, first.as_ref())
     }
+}
+
+mod sealed {
+    use crate::context::Context;
+    use crate::engine::Start;
+
+    pub trait Sealed {}
+
+    impl Sealed for Context {}
+    impl<T> Sealed for Start<T> {}
 }

@@ -59,6 +59,7 @@ pub trait Workflow: Node<Error = Failure> {
     type Keys<D: Depth>: HasKeys;
 
     /// Its graph and the bodies of its nodes.
+    #[doc(hidden)]
     fn definition() -> &'static Arc<Definition>;
 }
 

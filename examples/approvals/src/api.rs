@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use futures::{Stream, StreamExt};
 use graphweft::prelude::*;
 use graphweft::store::RunKey;
-use graphweft::{ParsePositionError, QuestionFilter, RunInfo};
+use graphweft::{ParseEventPositionError, QuestionFilter, RunInfo};
 use graphweft_inspector::Problem;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ async fn events(
     let events = match headers.get("Last-Event-ID") {
         Some(id) => {
             let id = id.to_str().map_err(|error| bad(&error))?;
-            run.events_after(id.parse().map_err(|error: ParsePositionError| bad(&error))?)
+            run.events_after(id.parse().map_err(|error: ParseEventPositionError| bad(&error))?)
         }
         None => run.events(),
     };

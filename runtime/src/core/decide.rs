@@ -42,7 +42,7 @@ impl<V> Run<V> {
                 let at = self.state.tasks.get(task)?;
                 let counts = match (at.attempts.state(), at.items()) {
                     (AttemptState::Backoff { .. }, _) => true,
-                    (_, Some(items)) => at.stopping.is_none() && !items.is_over(None),
+                    (_, Some(items)) => at.stopping.is_none() && !items.is_over(),
                     (_, None) => false,
                 };
                 counts.then_some(Event::TimerFired { task })

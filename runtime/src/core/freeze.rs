@@ -108,13 +108,16 @@ pub(crate) mod shared {
         // Before it is added itself: what it shares with others comes first.
         let text = serde_json::to_string(&**thing).map_err(serde::ser::Error::custom)?;
         let number = CONTEXT.with_borrow_mut(|context| {
-            let Some(Context::Writes(written)) = context else { return 0 };
+            let Some(Context::Writes(written)) = context else { return None };
             let number = written.lines.len();
             written.lines.push(text);
             written.numbers.insert(key, (number, Arc::clone(thing) as Arc<dyn Any + Send + Sync>));
-            number
+            Some(number)
         });
-        to.serialize_u64(number as u64)
+        match number {
+            Some(number) => to.serialize_u64(number as u64),
+            None => Err(serde::ser::Error::custom("a state is written by `freeze`")),
+        }
     }
 
     pub(crate) fn deserialize<'de, T, D>(from: D) -> Result<Arc<T>, D::Error>

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::freeze;
 use super::state_map::{Snapshot, StateMap};
-use super::task_id::StopReason;
 use super::token::{Arrived, Emitted};
 use crate::core::ScopeKind;
 use crate::fault::Failure;
@@ -79,7 +78,7 @@ impl<V> Items<V> {
     }
 
     /// Whether nothing of them is under way, and none begins any more.
-    pub(super) fn is_over(&self, stopping: Option<StopReason>) -> bool {
-        self.open == 0 && self.lent == 0 && (self.pending.is_empty() || stopping.is_some())
+    pub(super) fn is_over(&self) -> bool {
+        self.open == 0 && self.lent == 0 && self.pending.is_empty()
     }
 }

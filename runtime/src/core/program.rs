@@ -397,7 +397,9 @@ fn lay_edges<Id>(graph: &Graph<Id>, plan: &Plan, nodes: &[NodeLayout], frames: &
             frames[target].node_edges[slot] += 1;
             (target, Role::Node(slot))
         } else {
-            let (parent, slot) = (frames[target].parent.unwrap_or(0), frames[target].slot);
+            let parent = frames[target].parent;
+            debug_assert!(parent.is_some(), "an edge from outside leads into a loop");
+            let (parent, slot) = (parent.unwrap_or(0), frames[target].slot);
             frames[parent].loop_edges[slot] += 1;
             (parent, Role::Enter(slot))
         };
@@ -431,6 +433,7 @@ fn reach_of<Id>(graph: &Graph<Id>, plan: &Plan, edge: EdgeIx, home: usize, frame
                     frames[home].groups.push(group);
                 }
                 let known = frames[home].groups.iter().position(|group| group.node == to && group.way == way_at);
+                debug_assert!(known.is_some(), "the first edge of a group comes first");
                 return Reach::Group(known.unwrap_or(0), place);
             }
             Way::Plain(_) | Way::Any(_) => {}

@@ -227,7 +227,9 @@ impl<V> Run<V> {
 
     /// The run's state as an attempt sees it, and the state that a collecting node has kept from earlier arrivals.
     pub(crate) fn sees(&self, task: TaskId) -> (Values, Option<Values>) {
-        let seen = self.state.tasks.get(task).and_then(|at| at.sees.as_ref());
+        let at = self.state.tasks.get(task);
+        debug_assert!(at.is_none_or(|at| at.sees.is_some()), "an attempt that has begun sees a state");
+        let seen = at.and_then(|at| at.sees.as_ref());
         let seen = seen.map_or(&self.state.shared.values, |sees| &sees.values);
         (Arc::clone(seen), self.state.collector_state_of(&self.program, task))
     }
@@ -267,7 +269,10 @@ impl<V> Run<V> {
             Execution::Inside(items) => Some(match (&items.failed, inside) {
                 (Some((_, failure)), _) => Conclusion::Failed(failure.clone()),
                 (None, Err(fault)) => Conclusion::Unfit(fault),
-                (None, Ok(())) => Conclusion::Leave(std::mem::take(&mut items.ends).into_iter().flatten().collect()),
+                (None, Ok(())) => {
+                    debug_assert!(items.ends.iter().all(Option::is_some), "no item has failed, and all are over");
+                    Conclusion::Leave(std::mem::take(&mut items.ends).into_iter().flatten().collect())
+                }
             }),
         }
     }

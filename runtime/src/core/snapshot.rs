@@ -63,7 +63,7 @@ impl<V> Run<V> {
             for task in tasks.clone() {
                 let may_wait = match task.attempts.state() {
                     AttemptState::UnderWay(Execution::Body) => true,
-                    AttemptState::UnderWay(Execution::Inside(items)) => !items.is_over(task.stopping),
+                    AttemptState::UnderWay(Execution::Inside(items)) => !items.is_over(),
                     AttemptState::Due => {
                         let has_places = layout.nodes[task.node].has_places || scope.places.is_some();
                         is_full || has_places || self.waits_around(task.scope)

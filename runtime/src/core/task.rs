@@ -93,7 +93,7 @@ impl<V> Task<V> {
         match work {
             Execution::Body if self.stopping.is_some() => Wanted::Stop,
             Execution::Body => Wanted::Attempt,
-            Execution::Inside(items) if items.is_over(self.stopping) => Wanted::Conclude,
+            Execution::Inside(items) if items.is_over() => Wanted::Conclude,
             Execution::Inside(items) if self.stopping.is_some() => {
                 debug_assert!(items.open > 0, "a node whose graphs are over is gone");
                 Wanted::Inside(None)

@@ -234,8 +234,8 @@ impl Driver {
         }
     }
 
-    /// An attempt has failed by a fault. `is_lost`: no other can follow, since its input is gone, or may, since it has
-    /// called `ctx.no_retry()`.
+    /// An attempt has failed by a fault. `is_lost`: no other follows, since its input is gone, since it has called
+    /// `ctx.no_retry()`, or since something in it may run at most once and was cut short.
     pub(super) fn fails(&mut self, task: TaskId, place: &Place, fault: Fault, is_lost: bool) {
         let retryable = is_retryable(&fault) && !is_lost;
         // A node with a graph inside always fails with a `Failure`, whatever the cause.

@@ -67,6 +67,7 @@ pub(super) fn encode<V>(
                 Then::RetryAt(time) => AfterFailure::RetryAt { time: *time },
                 Then::Routed(emitted) => {
                     let label = place.as_ref().and_then(|place| executable.label(definition, place, emitted.choice));
+                    debug_assert!(label.is_some(), "an arm of a route has a label");
                     let error = match given {
                         Some(Given::Error(error)) => error,
                         Some(Given::Output(_)) | None => None,

@@ -104,7 +104,8 @@ pub enum BuildError {
     NoTimers,
 }
 
-/// A run could not be started. Nothing of it has run.
+/// A run could not be started. Nothing of it has run. With [`Store`](Self::Store) it may be recorded all the same: a start with
+/// the same id finds it, and [`recover`](crate::Engine::recover) begins it.
 ///
 /// A server tells a mistake of its client from one of its own:
 ///
@@ -259,7 +260,6 @@ pub enum StartError {
     NoTimers,
 }
 
-/// The length of an id in bytes, if it is not valid for a run.
 impl StartError {
     /// Whether a text can be the id of a run. [`Engine::start`](crate::Engine::start) asks the same; this is for a program
     /// that hands an id to another one.
@@ -284,6 +284,7 @@ impl StartError {
     }
 }
 
+/// The length of an id in bytes, if it is not valid for a run.
 pub(super) fn invalid_length(id: &str) -> Option<usize> {
     Some(id.len()).filter(|length| !(1..=MAX_ID).contains(length))
 }

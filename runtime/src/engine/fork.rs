@@ -26,7 +26,8 @@ use crate::shared::MAX_ID;
 use crate::store::{Created, NewRun, Record, RunHeader, StoreError, Stored};
 use crate::table::Definition;
 
-/// A run could not be forked. Nothing has changed.
+/// A run could not be forked. Nothing has changed, except with [`Store`](Self::Store) and [`Run`](Self::Run): then the fork may be
+/// there, and another attempt with its id finds it.
 ///
 /// ```
 /// use graphweft::prelude::*;

@@ -27,6 +27,10 @@ use crate::table::Definition;
 /// tokio runtime. From then on it resumes no other runs once those are over: runs that wait outside of the memory are
 /// released, so another engine can resume them. A [`Run`](crate::Run) or [`Events`](crate::Events) does not count as a
 /// clone.
+///
+/// # Cancel safety
+/// Methods that only read are cancel safe. If the future of one that changes something is dropped, that may or may not be done;
+/// each says so where more is to be known.
 #[derive(Clone)]
 pub struct Engine(pub(super) Arc<Inner>, #[expect(dead_code, reason = "only its `Drop` counts")] Option<Arc<Held>>);
 

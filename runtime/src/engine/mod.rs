@@ -68,7 +68,7 @@ mod tests;
 pub use answering::Answering;
 pub use build::EngineBuilder;
 #[cfg(feature = "test-util")]
-pub(crate) use build::MockWith;
+pub use build::MockWith;
 pub use cancel::CancelError;
 pub use check::{Check, CheckedVersion};
 pub use delete::DeleteError;

@@ -61,7 +61,7 @@ const CLAIMED_AT_ONCE: usize = 1024;
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
     /// Runs that were resumed in this process.

@@ -22,7 +22,8 @@ use crate::run_error::RunError;
 use crate::store::{Append, Appended, HeaderChange, Records, RunHeader, RunStatus, StoreError, Stored};
 use crate::table::Definition;
 
-/// A run could not be retried. Nothing has changed.
+/// A run could not be retried. Nothing has changed, except with [`Store`](Self::Store) and [`Run`](Self::Run): then the retry may be
+/// recorded, and the run continues.
 ///
 /// ```
 /// use graphweft::prelude::*;

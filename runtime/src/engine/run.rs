@@ -33,6 +33,10 @@ use crate::value::{self, Against};
 /// If the run [starts over](crate::Context::start_over), the handle stays with it: its events, its status and its questions
 /// are those of this run. [`result`](Self::result) and [`outcome`](Self::outcome) are those of the last run that follows it, and
 /// [`next`](Self::next) is the next one. What is sent to it, a signal, an answer or a cancellation, goes to the last one.
+///
+/// # Cancel safety
+/// Methods that wait or read are cancel safe. If the future of [`cancel`](Self::cancel), or of an answer or a signal, is dropped, it may
+/// or may not be recorded.
 pub struct Run<T> {
     engine: Engine,
     id: Arc<str>,

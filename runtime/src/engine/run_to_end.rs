@@ -38,7 +38,7 @@ use crate::workflow::Workflow;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunToEndError {
-    /// The run could not be started. Nothing of it has run.
+    /// The run could not be started. Nothing of it has run; see [`StartError`] for what may be recorded.
     #[error(transparent)]
     Start(#[from] StartError),
     /// The run returned no output.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// assert!(position > "17".parse()? && position < "18".parse()?);
 /// assert_eq!(position.to_string(), "17.3");
 /// assert!("17.".parse::<EventPosition>().is_err());
-/// # Ok::<(), graphweft::ParsePositionError>(())
+/// # Ok::<(), graphweft::ParseEventPositionError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventPosition {
@@ -43,7 +43,7 @@ pub struct EventPosition {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not the position of an event, such as `17` or `17.3`: {source}")]
 #[non_exhaustive]
-pub struct ParsePositionError {
+pub struct ParseEventPositionError {
     text: String,
     source: ParseIntError,
 }
@@ -69,12 +69,14 @@ impl fmt::Display for EventPosition {
 }
 
 impl FromStr for EventPosition {
-    type Err = ParsePositionError;
+    type Err = ParseEventPositionError;
 
-    fn from_str(text: &str) -> Result<Self, ParsePositionError> {
+    fn from_str(text: &str) -> Result<Self, ParseEventPositionError> {
         let (seq, progress) = text.split_once('.').unwrap_or((text, "0"));
         let part = |part: &str| {
-            part.parse().map_err(|source| ParsePositionError { text: text.chars().take(40).collect(), source })
+            // Rust reads a `+` before a number.
+            let digits = if part.starts_with('+') { "+" } else { part };
+            digits.parse().map_err(|source| ParseEventPositionError { text: text.chars().take(40).collect(), source })
         };
         Ok(EventPosition { seq: part(seq)?, progress: part(progress)? })
     }

@@ -109,7 +109,7 @@ impl AnyNode for MadeNode {
     fn run(&self, mut input: BoxValue, context: Context) -> AttemptBody<'static> {
         let (body, exits) = (Arc::clone(&self.body), Arc::clone(&self.exits));
         AttemptBody::new(async move {
-            let records = context.records();
+            let records = context.__records();
             let stop = context.clone();
             let mut running = body(input.take::<Value>().expect("JSON"), context);
             let step = std::future::poll_fn(|waker| match running.as_mut().poll(waker) {

@@ -10,7 +10,8 @@ use crate::engine::NoLogs;
 use crate::fault::Fault;
 use crate::store::StoreError;
 
-/// Why the state of a [scope](crate::scope) could not be read or written. Nothing was written.
+/// Why the state of a [scope](crate::scope) could not be read or written. Nothing was written, except with
+/// [`Store`](Self::Store), where it may be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

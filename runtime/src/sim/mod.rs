@@ -5,7 +5,7 @@
 //! the moments when the store fails and the process dies. One scenario gives one run, to the byte of its log, so that
 //! every error can be reproduced. While it runs, a [ledger](ledger) that survives every crash checks the actions of the
 //! nodes against the guarantees. When it is over, the records are checked against the [oracle](oracle), a plain
-//! interpreter of DESIGN.md 3.1 that plays the same routes.
+//! interpreter of the meaning of graphs (as `analysis` of `graphweft-graph` gives it) that plays the same routes.
 //!
 //! - `GRAPHWEFT_SEED=7 GRAPHWEFT_RUNS=1 cargo test -p graphweft --lib sim::tests::random` repeats one seed;
 //! - `GRAPHWEFT_RUNS=100000` searches longer, and `GRAPHWEFT_CRASHES=10000` lets so many processes die;

@@ -226,9 +226,16 @@ pub enum MergeMap {}
     label = "write `.set(..)`, or give the key a reducer: `StateKey<Vec<u32>, Append>`, `StateWriter<Vec<u32>, Append>`"
 )]
 pub trait Reducer {
+    #[doc(hidden)]
+    const SEAL: seal::Seal;
     /// The write that merges this value.
     #[doc(hidden)]
     fn op(value: Value) -> Result<StateOp, &'static str>;
+}
+
+mod seal {
+    #[derive(Debug)]
+    pub struct Seal;
 }
 
 /// "A key with it is set." A bound of its own, for its message.
@@ -245,6 +252,8 @@ impl Overwrites for Overwrite {}
 macro_rules! reducers {
     ($($reducer:ident: $form:ident => $op:ident, $wanted:literal;)*) => {$(
         impl Reducer for $reducer {
+            const SEAL: seal::Seal = seal::Seal;
+
             fn op(value: Value) -> Result<StateOp, &'static str> {
                 match value {
                     Value::$form(value) => Ok(StateOp::$op(value)),
@@ -264,6 +273,8 @@ reducers! {
 }
 
 impl Reducer for MergeMap {
+    const SEAL: seal::Seal = seal::Seal;
+
     fn op(value: Value) -> Result<StateOp, &'static str> {
         match value {
             // A map with other keys is recorded as a marked object, which must not be merged as a map.
@@ -302,6 +313,9 @@ impl Reducer for MergeMap {
             implement `state::Zero<{Self}>`"
 )]
 pub trait WriteMode<T> {
+    /// Of a type that has no name elsewhere: the ways to write are those of this crate.
+    #[doc(hidden)]
+    const SEAL: seal::Seal;
     /// Whether a write replaces the value.
     #[doc(hidden)]
     const OVERWRITES: bool = false;
@@ -331,16 +345,23 @@ pub trait WriteMode<T> {
 pub trait Zero<R> {}
 
 impl<T> WriteMode<T> for Overwrite {
+    const SEAL: seal::Seal = seal::Seal;
     const OVERWRITES: bool = true;
 }
 
-impl<T> WriteMode<T> for Min {}
-impl<T> WriteMode<T> for Max {}
+impl<T> WriteMode<T> for Min {
+    const SEAL: seal::Seal = seal::Seal;
+}
+
+impl<T> WriteMode<T> for Max {
+    const SEAL: seal::Seal = seal::Seal;
+}
 
 macro_rules! zeros {
     ($($reducer:ident: $zero:ident;)*) => {$(
         #[diagnostic::do_not_recommend]
         impl<T: Zero<$reducer>> WriteMode<T> for $reducer {
+            const SEAL: seal::Seal = seal::Seal;
             const ZERO: Option<ZeroValue> = Some(ZeroValue::$zero);
         }
     )*};

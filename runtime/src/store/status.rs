@@ -1,5 +1,7 @@
 //! The status of a run.
 
+use std::fmt;
+
 /// The status of a run.
 ///
 /// ```
@@ -38,6 +40,21 @@ pub enum RunStatus {
     Cancelled,
     /// It has started over: another run follows.
     StartedOver,
+}
+
+/// In words: `running`, `started over`.
+impl fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RunStatus::Running => "running",
+            RunStatus::Waiting => "waiting",
+            RunStatus::Sleeping => "sleeping",
+            RunStatus::Completed => "completed",
+            RunStatus::Failed => "failed",
+            RunStatus::Cancelled => "cancelled",
+            RunStatus::StartedOver => "started over",
+        })
+    }
 }
 
 impl RunStatus {

@@ -1,6 +1,7 @@
 //! Transactions of a store in which a program writes beside the records of a run.
 
 use std::any::type_name;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,6 +132,18 @@ pub enum InTransaction<T, E> {
     /// ([`StoreError::Unreachable`], [`StoreError::Unavailable`], [`StoreError::Busy`]), the run stops in this process, as for any
     /// record that cannot be written, and is resumed then.
     NotBegun(StoreError),
+}
+
+impl<T: fmt::Debug, E: fmt::Debug> fmt::Debug for InTransaction<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InTransaction::Written(output, _) => f.debug_tuple("Written").field(output).finish_non_exhaustive(),
+            InTransaction::Failed(error) => f.debug_tuple("Failed").field(error).finish(),
+            InTransaction::Undone(why) => f.debug_tuple("Undone").field(why).finish(),
+            InTransaction::Lost(why) => f.debug_tuple("Lost").field(why).finish(),
+            InTransaction::NotBegun(error) => f.debug_tuple("NotBegun").field(error).finish(),
+        }
+    }
 }
 
 /// The transactional store of an engine, if it is one of this type.

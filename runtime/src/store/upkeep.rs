@@ -65,3 +65,10 @@ pub struct ReserveTask {
     /// The current time.
     pub now: SystemTime,
 }
+
+impl ReserveTask {
+    /// A task that an owner wants until some time, at the current time `now`.
+    pub fn new(task: impl Into<String>, owner: Owner, until: SystemTime, now: SystemTime) -> Self {
+        ReserveTask { task: task.into(), owner, until, now }
+    }
+}

@@ -143,12 +143,12 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         result: Result<N::Output, N::Error>,
         context: &Context,
     ) -> Result<(Y::Given, Option<Box<serde_json::Value>>), Finished> {
-        let output = result.map_err(|error| self.fail(error, context.records(), Moment::of(context)))?;
+        let output = result.map_err(|error| self.fail(error, context.__records(), Moment::of(context)))?;
         let given = Y::give(output).ok_or(Finished::Waiting)?;
         if !N::STATE.writes.is_empty() {
             context.0.has_written(N::STATE.writes, Y::COLLECTS)?;
         }
-        let Some(max) = context.records() else { return Ok((given, None)) };
+        let Some(max) = context.__records() else { return Ok((given, None)) };
         match given.__to_json(max) {
             Ok(output) => Ok((given, Some(Box::new(output)))),
             Err(error) => {
@@ -215,7 +215,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                         context.0.draft().write(Part::Shared, write);
                     }
                     let emitted = self.exit.value(given, Moment::of(context));
-                    let output = context.records().map(|_| Box::new(output));
+                    let output = context.__records().map(|_| Box::new(output));
                     Finished::Emitted { emitted, output, holder: None }
                 }
                 Err(problem) => unreadable("output", problem),
@@ -225,7 +225,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 let (routed, json) = match error {
                     Some(error) if self.exit.takes_errors() => {
                         match self.exit.returned_error(&error, Moment::of(context)) {
-                            Ok(emitted) => (Some(Routed { emitted, error: context.records().map(|_| error) }), None),
+                            Ok(emitted) => (Some(Routed { emitted, error: context.__records().map(|_| error) }), None),
                             Err(problem) => return unreadable("error", problem),
                         }
                     }

@@ -58,6 +58,7 @@ pub type Is<T> = T;
 ///
 /// assert_eq!(graphweft::block_on(shop("lamp".into())).unwrap(), "lamp: 40 cents");
 /// ```
+#[derive(Debug)]
 pub struct START {}
 
 /// The end of a workflow: the value that reaches it is the workflow's output. It has no way out.
@@ -78,6 +79,7 @@ pub struct START {}
 ///
 /// assert_eq!(graphweft::block_on(small(42)).unwrap(), 5);
 /// ```
+#[derive(Debug)]
 pub struct END {}
 
 /// A node at which an edge can begin.

@@ -1,4 +1,5 @@
-//! The judge: a plain interpreter of DESIGN.md 3.1 that plays every choice of routes.
+//! The judge: a plain interpreter of the meaning of graphs, as `analysis` of `graphweft-graph` gives it, that plays every
+//! choice of routes.
 //!
 //! It shares nothing with the analysis but the model. `tags` finds the loops, and with them the tag of each token, in
 //! the plainest way; `play` puts tokens on edges until nothing moves, in every way in which the nodes can choose.

@@ -107,15 +107,12 @@ impl<V> RunState<V> {
             self.fold_collector_writes(program, task, &set.local).map_err(misfit)?;
         }
         let at = self.end_task(program, task)?;
-        if self.collector(program, at.scope, at.frame, at.node)?.is_none() {
-            return Err(Box::new(Impossible { event: "", found: "its node takes one arrival".to_owned() }));
-        }
         self.wait_for_arrival(program, at.scope, at.frame, at.node)
     }
 
     /// Another attempt follows at this time.
     pub(super) fn back_off(&mut self, program: &Program, task: TaskId, until: SystemTime) -> Applied {
-        self.leave_state(program, task)?;
+        self.stop_counting(program, task)?;
         let at = self.tasks.expect_mut(task)?;
         at.stopping = None;
         at.attempts.apply(AttemptEvent::RetryAt(until))?;
@@ -196,7 +193,7 @@ impl<V> RunState<V> {
     }
 
     /// Stops counting an attempt as running, if it was.
-    fn leave_state(&mut self, program: &Program, task: TaskId) -> Applied {
+    fn stop_counting(&mut self, program: &Program, task: TaskId) -> Applied {
         let is_leaf = self.is_leaf(program, task)?;
         let is_running = self.tasks.expect(task)?.is_running();
         if is_leaf && is_running {
@@ -207,7 +204,7 @@ impl<V> RunState<V> {
 
     /// Takes a task out of every list.
     pub(super) fn end_task(&mut self, program: &Program, task: TaskId) -> Applied<Task<V>> {
-        self.leave_state(program, task)?;
+        self.stop_counting(program, task)?;
         self.give_back_place(program, task)?;
         let at = self.unlist(task)?;
         if at.items().is_some_and(|items| items.has_cut) {

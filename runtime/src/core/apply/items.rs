@@ -134,7 +134,7 @@ impl<V> RunState<V> {
 
     pub(super) fn look_at_items(&mut self, program: &Program, task: TaskId) -> Applied {
         let at = self.tasks.expect(task)?;
-        if !at.items().ok_or_else(no_items)?.is_over(at.stopping) {
+        if !at.items().ok_or_else(no_items)?.is_over() {
             return Ok(());
         }
         if at.stopping.is_some() {

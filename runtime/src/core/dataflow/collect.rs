@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::core::attempts::Attempts;
 use crate::core::fold_writes::fold_into;
 use crate::core::frame::{CollectorSlot, Stage};
-use crate::core::impossible::Applied;
+use crate::core::impossible::{Applied, Impossible};
 use crate::core::program::Program;
 use crate::core::run_state::RunState;
 use crate::core::task::Execution;
@@ -31,8 +31,8 @@ impl<V> RunState<V> {
         if self.frame_mut(scope, frame)?.nodes[slot].stage == Stage::Settled {
             return Ok(());
         }
-        if let (Some(value), Some(slot)) = (value, self.collector(program, scope, frame, node)?) {
-            slot.waiting.push_back(value);
+        if let Some(value) = value {
+            self.expect_collector(program, scope, frame, node)?.waiting.push_back(value);
         }
         self.next_arrival(program, scope, frame, node)
     }
@@ -45,16 +45,14 @@ impl<V> RunState<V> {
         frame: usize,
         node: NodeIx,
     ) -> Applied {
-        if let Some(slot) = self.collector(program, scope, frame, node)? {
-            slot.busy = false;
-        }
+        self.expect_collector(program, scope, frame, node)?.busy = false;
         self.next_arrival(program, scope, frame, node)
     }
 
     /// Fires the node for the next arrival, unless it is processing one. After the last one without an output it has
     /// failed.
     fn next_arrival(&mut self, program: &Program, scope: usize, frame: usize, node: NodeIx) -> Applied {
-        let Some(slot) = self.collector(program, scope, frame, node)? else { return Ok(()) };
+        let slot = self.expect_collector(program, scope, frame, node)?;
         if slot.busy {
             return Ok(());
         }
@@ -137,6 +135,17 @@ impl<V> RunState<V> {
     ) -> Applied<Option<&mut CollectorSlot<V>>> {
         let Some(collector) = &self.layout(program, scope)?.nodes[node].collector else { return Ok(None) };
         Ok(self.frame_mut(scope, frame)?.collectors.get_mut(collector.slot))
+    }
+
+    fn expect_collector(
+        &mut self,
+        program: &Program,
+        scope: usize,
+        frame: usize,
+        node: NodeIx,
+    ) -> Applied<&mut CollectorSlot<V>> {
+        let no_collector = || Box::new(Impossible { event: "", found: "its node takes one arrival".to_owned() });
+        self.collector(program, scope, frame, node)?.ok_or_else(no_collector)
     }
 
     fn collector_of(&self, program: &Program, task: TaskId) -> Option<&CollectorSlot<V>> {

@@ -1,4 +1,5 @@
-//! Tagged-token dataflow with dead-path elimination (DESIGN.md 3.1): tokens, turns of loops, collecting nodes.
+//! Tagged-token dataflow with dead-path elimination, the meaning of graphs as `analysis` of `graphweft-graph` gives it:
+//! tokens, turns of loops, collecting nodes.
 
 mod collect;
 mod tokens;

@@ -39,6 +39,10 @@ impl<V> RunState<V> {
                 self.tasks.reserve(targets);
                 self.news.queued.reserve(targets);
                 self.scope_mut(scope)?.tasks.reserve(targets);
+                if values.len() != targets {
+                    let found = format!("its output has {} values for {targets} edges", values.len());
+                    return Err(Box::new(Impossible { event: "", found }));
+                }
                 for edge in &choice.live {
                     self.work.push_back(Work::Token { scope, frame, edge: *edge, value: values.next() });
                 }
@@ -81,7 +85,7 @@ impl<V> RunState<V> {
 
     fn finish_vertex(&mut self, scope: usize, frame: usize) -> Applied {
         let at = self.frame_mut(scope, frame)?;
-        at.open = at.open.saturating_sub(1);
+        count_down(&mut at.open);
         if at.open == 0 {
             self.work.push_back(Work::Close { scope, frame });
         }
@@ -117,16 +121,16 @@ impl<V> RunState<V> {
         let (open, stage) = match info.role {
             Role::Node(slot) => {
                 let slot = &mut at.nodes[slot];
-                slot.open = slot.open.saturating_sub(1);
+                count_down(&mut slot.open);
                 (slot.open, slot.stage)
             }
             Role::Enter(slot) => {
                 let slot = &mut at.loops[slot];
-                slot.open = slot.open.saturating_sub(1);
+                count_down(&mut slot.open);
                 (slot.open, slot.stage)
             }
             Role::Back => {
-                at.back_open = at.back_open.saturating_sub(1);
+                count_down(&mut at.back_open);
                 (at.back_open, if at.next_begun { Stage::Fired } else { Stage::Waiting })
             }
         };
@@ -137,7 +141,7 @@ impl<V> RunState<V> {
             Reach::Group(group, place) => {
                 let kind = &layout.frames[at.kind].groups[group];
                 let slot = &mut at.groups[group];
-                slot.open = slot.open.saturating_sub(1);
+                count_down(&mut slot.open);
                 if let Some(value) = value {
                     if slot.places.is_empty() {
                         slot.places.resize_with(kind.places, || None);
@@ -284,4 +288,10 @@ impl<V> RunState<V> {
 
 fn no_such_choice() -> Box<Impossible> {
     Box::new(Impossible { event: "", found: "its node has no such arm".to_owned() })
+}
+
+/// Each edge of a frame has one token, and each of its nodes and loops ends once.
+fn count_down(open: &mut u32) {
+    debug_assert!(*open > 0, "an edge has its token only once, and a node one end");
+    *open = open.saturating_sub(1);
 }
