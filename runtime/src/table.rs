@@ -638,12 +638,16 @@ impl Executable {
         inside.and_then(|inside| inside.labels.first()).map_or(&[], Vec::as_slice)
     }
 
-    /// The choice whose label was written like this; `None` is an unrouted node's.
+    /// The choice whose label was written like this, or with the same alternatives in another order, or with more of them;
+    /// `None` is an unrouted node's.
     pub(crate) fn choice(&self, root: &Arc<Definition>, place: &Place, label: Option<&str>) -> Option<usize> {
         let labels = self.definition(root, place.scope.layout.index).labels.get(place.node as usize)?;
         match label {
             None => labels.is_empty().then_some(0),
-            Some(label) => labels.iter().position(|known| *known == label),
+            Some(label) => labels.iter().position(|known| *known == label).or_else(|| {
+                let has = |known: &&str, one: &str| known.split(" | ").any(|known| known == one);
+                labels.iter().position(|known| label.split(" | ").all(|one| has(&known, one)))
+            }),
         }
     }
 

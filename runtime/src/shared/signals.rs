@@ -146,12 +146,20 @@ impl Signals {
                 }
             }
             EventKind::SignalAwaited { name, until, inside, schema } => {
-                let is_open = |wait: &&Wait| wait.has == Has::Nothing && wait.name == *name;
-                let since = self.waits.get(path).filter(is_open).map_or(number, |wait| wait.since);
-                self.end(path, path);
                 if schema.is_some() {
                     self.queues.get_or_insert_with(name.clone(), Queue::default).schema.clone_from(schema);
                 }
+                // It was delivered between the end of the process that has opened the wait and this record.
+                if let Some(wait) = self.waits.get_mut(path)
+                    && wait.name == *name
+                    && let Has::Delivered(_) = wait.has
+                {
+                    wait.until = *until;
+                    return None;
+                }
+                let is_open = |wait: &&Wait| wait.has == Has::Nothing && wait.name == *name;
+                let since = self.waits.get(path).filter(is_open).map_or(number, |wait| wait.since);
+                self.end(path, path);
                 let (name, inside) = (name.clone(), inside.clone());
                 let wait = Wait { name, until: *until, inside, since, has: Has::Withdrawn };
                 self.waits.insert(path.to_owned(), wait);

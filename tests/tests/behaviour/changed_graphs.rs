@@ -847,3 +847,63 @@ async fn an_answer_to_a_node_that_was_renamed_is_taken_or_refused_as_any_other()
         assert!(after.questions(Default::default()).await.unwrap().is_empty());
     }
 }
+
+/// The same arm, written in other ways.
+mod arms {
+    use graphweft::prelude::*;
+
+    #[value]
+    #[derive(Route)]
+    pub(super) enum Level {
+        Low,
+        Medium,
+        High,
+    }
+
+    #[node]
+    async fn look(n: u32) -> Level {
+        match n {
+            0 => Level::Low,
+            1 => Level::Medium,
+            _ => Level::High,
+        }
+    }
+
+    #[node]
+    async fn asks(ctx: &Context) -> u32 {
+        ctx.ask::<u32>("more", "?").await
+    }
+
+    #[node]
+    async fn much() -> u32 {
+        100
+    }
+
+    macro_rules! version {
+        ($name:ident, $($arms:tt)*) => {
+            pub(super) mod $name {
+                use super::{asks, look, much};
+                use graphweft::prelude::*;
+
+                workflow! { pub(in super::super) levels(u32) -> u32 { START => look => $($arms)*; } }
+            }
+        };
+    }
+
+    version!(then, <low | medium: asks, high: much>);
+    version!(turned_around, <high: much, medium | low: asks>);
+}
+
+#[tokio::test]
+async fn the_labels_of_one_arm_may_change_places() {
+    for n in [0, 1] {
+        let store = MemoryStore::new();
+        let then = Engine::builder().store(store.clone()).register::<arms::then::levels>().build().unwrap();
+        then.start::<arms::then::levels>(n).id("run").await.unwrap().outcome().await.unwrap();
+        then.shutdown().await;
+        let now = Engine::builder().store(store).register::<arms::turned_around::levels>().build().unwrap();
+        assert!(now.check().await.unwrap().refused.is_empty());
+        now.answer("run", "more", 7).await.unwrap();
+        assert_eq!(now.get_run("run").await.unwrap().unwrap().result().await.unwrap(), 7);
+    }
+}

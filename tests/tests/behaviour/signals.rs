@@ -135,7 +135,7 @@ async fn what_cannot_be_sent_is_refused_and_changes_nothing() {
     send(&engine, &["end"]).await;
     run.result().await.unwrap();
     let over = run.signal(PAID, 1).await.unwrap_err();
-    assert_eq!(over.to_string(), "run `run` has ended (Completed), so `paid` cannot reach it; retry the run first");
+    assert_eq!(over.to_string(), "run `run` has ended (completed), so `paid` cannot reach it; retry the run first");
 }
 
 #[tokio::test]
@@ -648,14 +648,39 @@ async fn takes_at_any_time(ctx: &Context) -> u64 {
     ctx.wait(PAID).await
 }
 
+#[node]
+async fn dies_beside(#[resource] death: &Death) -> u64 {
+    death.come("beside").await;
+    1
+}
+
+#[node]
+async fn add(a: u64, b: u64) -> u64 {
+    a + b
+}
+
 mod in_time {
     workflow! { pub(super) patient(()) -> u64 { START => super::takes_in_time; } }
+    workflow! { pub(super) busy(()) -> u64 { START => (super::takes_in_time, super::dies_beside) => super::add; } }
     use graphweft::prelude::*;
 }
 
 mod at_any_time {
     workflow! { pub(super) patient(()) -> u64 { START => super::takes_at_any_time; } }
+    workflow! { pub(super) busy(()) -> u64 { START => (super::takes_at_any_time, super::dies_beside) => super::add; } }
     use graphweft::prelude::*;
+}
+
+/// The next program delivers it, and only then its node says that it waits without a limit.
+#[test]
+fn a_signal_that_came_between_two_programs_reaches_a_node_that_waits_for_it_in_another_way() {
+    let remains = Remains::default();
+    remains.dies_at::<in_time::busy>((), "beside");
+    life(async {
+        let other = Engine::builder().store(remains.store.clone()).build().unwrap();
+        other.signal("run", PAID, 5).await.unwrap();
+    });
+    assert_eq!(remains.goes_on::<at_any_time::busy>().0.unwrap(), 6);
 }
 
 #[test]
