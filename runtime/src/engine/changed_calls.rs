@@ -33,12 +33,16 @@ impl Engine {
         let mut former = Vec::new();
         for (at, graph) in under_way.into_iter().filter(|(_, graph)| !current.contains(graph)) {
             let Some(body) = self.0.store.graph(graph).await.map_err(Halt::Store)? else { continue };
+            let Ok(name) = Past::read(&body).map(|past| past.name().to_owned()) else { continue };
+            let mut namesakes = called.iter().filter(|now| now.name == name).peekable();
+            // It would begin again from its start.
+            if namesakes.peek().is_none() && compile::uses_node(caller, &name) {
+                let changes = vec!["it was a workflow when it was called, and is a node now".to_owned()];
+                return Err(Halt::GraphChanged { workflow: name, changes });
+            }
             let mut refused = None;
-            for now in &called {
+            for now in namesakes {
                 let Ok(past) = Past::read(&body) else { break };
-                if past.name() != now.name {
-                    continue;
-                }
                 // In the names of now, if it is a child of a child.
                 let path = history[at].record.path.clone();
                 match adapt(past, now, &path, &mut history[at + 1..]) {

@@ -1,10 +1,11 @@
 //! Runs that were recorded under another version of their workflow.
 
 use std::future::pending;
+use std::time::Duration;
 
 use futures::StreamExt;
 use graphweft::prelude::*;
-use graphweft::store::MemoryStore;
+use graphweft::store::{MemoryStore, Store};
 use graphweft::{Engine, EventKind, ForkError, Retry, RunError, Workflow, json};
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
@@ -669,6 +670,23 @@ mod called {
         },
         START => asks => first;
     );
+
+    /// What was a workflow is a node.
+    pub(super) mod as_a_node {
+        use super::*;
+
+        #[node]
+        async fn inside(n: u32) -> u32 {
+            panic!("{n} was asked for before")
+        }
+
+        #[node(uses(inside))]
+        async fn calls(n: u32, ctx: &Context) -> Result<u32, ChildError<graphweft::Never>> {
+            Ok(ctx.call::<inside>(n).await? + 1000)
+        }
+
+        workflow! { pub(in super::super) outer(u32) -> u32 { START => calls; } }
+    }
 }
 
 #[derive(Clone, Default)]
@@ -725,6 +743,8 @@ async fn a_child_whose_workflow_has_changed_is_refused_before_anything_is_record
     assert!(inserted.contains("`outer/calls/inside`") && inserted.contains("`inside/asks`"), "{inserted}");
     let removed = refused::<called::removed::outer>().await;
     assert!(removed.contains("`inside/first`") && removed.contains("renamed_from"), "{removed}");
+    let as_a_node = refused::<called::as_a_node::outer>().await;
+    assert!(as_a_node.contains("was a workflow when it was called, and is a node now"), "{as_a_node}");
     let swapped = refused::<called::swapped::outer>().await;
     assert!(swapped.contains("the former name of another"), "{swapped}");
 }
@@ -772,7 +792,7 @@ async fn renamed_nodes_of_a_child_are_found_by_their_former_names_once_and_again
     engine.answer("x", "more", 5).await.unwrap();
     let run = engine.get_run("x").await.unwrap().unwrap();
     while run.questions().await.unwrap().iter().all(|question| question.name != "even") {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     engine.shutdown().await;
 
@@ -780,7 +800,7 @@ async fn renamed_nodes_of_a_child_are_found_by_their_former_names_once_and_again
     assert!(engine.check().await.unwrap().refused.is_empty());
     engine.recover().await.unwrap();
     engine.answer("x", "even", 100).await.unwrap();
-    assert!(begun.elapsed() < std::time::Duration::from_secs(8));
+    assert!(begun.elapsed() < Duration::from_secs(8));
     assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(1107));
     assert_eq!(*done.0.lock().unwrap(), ["first"]);
     let keys = done.1.take();
@@ -830,7 +850,7 @@ async fn an_answer_to_a_node_that_was_renamed_is_taken_or_refused_as_any_other()
         after.recover().await.unwrap();
         let begun = std::time::Instant::now();
         let answered = after.answer("x", question, answer.clone()).await;
-        assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{question} {answer}: {answered:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{question} {answer}: {answered:?}");
         let run = after.get_run_of::<asking::after::ship>("x").await.unwrap().unwrap();
         if fits {
             answered.unwrap();
@@ -906,4 +926,71 @@ async fn the_labels_of_one_arm_may_change_places() {
         now.answer("run", "more", 7).await.unwrap();
         assert_eq!(now.get_run("run").await.unwrap().unwrap().result().await.unwrap(), 7);
     }
+}
+
+/// A call of a workflow in a run that is long enough for a snapshot.
+mod called_late {
+    use graphweft::ChildError;
+    use graphweft::prelude::*;
+
+    #[node]
+    async fn asks(n: u32, ctx: &Context) -> u32 {
+        n + ctx.ask::<u32>("more", "?").await
+    }
+
+    #[node]
+    async fn tens(n: u32) -> u32 {
+        n * 10
+    }
+
+    macro_rules! version {
+        ($name:ident, $($routes:tt)*) => {
+            pub(super) mod $name {
+                use super::*;
+
+                workflow! { pub(in super::super) inside(u32) -> u32 { $($routes)* } }
+
+                #[node(uses(inside))]
+                async fn calls(n: u32, ctx: &Context) -> Result<u32, ChildError<Failure>> {
+                    for step in 0..20 {
+                        let _done = ctx.step(format!("step{step}"), || async { Ok::<u32, String>(1) }).await;
+                    }
+                    ctx.call::<inside>(n).await
+                }
+
+                workflow! { pub(in super::super) outer(u32) -> u32 { START => calls; } }
+            }
+        };
+    }
+
+    version!(before, START => asks;);
+    version!(inserted, START => tens => asks;);
+}
+
+#[tokio::test]
+async fn a_snapshot_does_not_hide_that_the_workflow_of_a_child_has_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let builder = || Engine::builder().store(store.clone()).snapshot_every(8);
+    let engine = builder().register::<called_late::before::outer>().build().unwrap();
+    let run = engine.start::<called_late::before::outer>(1).id("x").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    let key = store.header("x").await.unwrap().unwrap().key;
+    let snapshot = async {
+        while store.snapshot(key).await.unwrap().is_none() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), snapshot).await.expect("it has a snapshot");
+    engine.shutdown().await;
+
+    let engine = builder().register::<called_late::inserted::outer>().build().unwrap();
+    assert_eq!(engine.check().await.unwrap().refused.len(), 1);
+    let answered = engine.answer("x", "more", 5).await.unwrap_err();
+    assert!(matches!(answered, graphweft::AnswerError::Run(RunError::GraphChanged { .. })), "{answered}");
+    engine.shutdown().await;
+
+    let engine = builder().register::<called_late::before::outer>().build().unwrap();
+    engine.answer("x", "more", 5).await.unwrap();
+    assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(6));
 }
