@@ -44,9 +44,12 @@ impl Engine {
     }
 
     /// The state of a run by its records, under the graph of this program.
-    async fn state_of(&self, header: &RunHeader) -> Result<Arc<Map<String, Json>>, Halt> {
+    async fn state_of(&self, header: &RunHeader) -> Result<Arc<Map<String, Json>>, RunError> {
         let definition = self.definition_for(header).await?;
-        let mut history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
+        let mut history = self.0.store.read(header.key, 0, usize::MAX).await?;
+        if self.is_deleted_since(header, &history).await? {
+            return Err(RunError::NotFound);
+        }
         self.adapt(header, &definition, &mut history, Adapt::NamesAndValues).await?;
         let executable = executable_in(&self.0.env, &definition);
         let mut replay = None;

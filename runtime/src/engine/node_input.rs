@@ -120,6 +120,9 @@ impl<T> Run<T> {
         let store = &self.engine().0.store;
         let header = store.header(self.id()).await?.ok_or(RunError::NotFound)?;
         let history = store.read(header.key, 0, usize::MAX).await?;
+        if self.engine().is_deleted_since(&header, &history).await? {
+            return Err(RunError::NotFound);
+        }
         Ok((header, history))
     }
 }

@@ -158,6 +158,9 @@ impl Engine {
         }
         let Some(header) = self.0.store.header(run).await? else { return Ok(None) };
         let stored = self.0.store.read(header.key, 0, usize::MAX).await?;
+        if self.is_deleted_since(&header, &stored).await? {
+            return Ok(None);
+        }
         Ok(Some(Deriver::of(self, &header).await.events(self, &header.id, stored).await))
     }
 }

@@ -348,14 +348,14 @@ impl Store for DeletedBehind {
 }
 
 #[tokio::test]
-async fn a_run_that_is_deleted_while_it_is_to_be_retried_or_forked_is_unknown() {
+async fn a_run_that_is_deleted_while_it_is_to_be_retried_forked_or_read_is_unknown() {
     let directory = tempfile::tempdir().unwrap();
     let inner = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
     let other = Engine::builder().store(inner.clone()).build().unwrap();
     let deletes = Arc::new(AtomicBool::new(false));
     let store = DeletedBehind { inner, other, deletes: Arc::clone(&deletes) };
     let engine = Engine::builder().store(store).register::<decided>().build().unwrap();
-    for id in ["retried", "forked"] {
+    for id in ["retried", "forked", "shown", "its inputs", "its state"] {
         let run = engine.start::<decided>("a".into()).id(id).await.unwrap();
         run.outcome().await.unwrap();
         run.answer("go", false).await.unwrap();
@@ -367,4 +367,13 @@ async fn a_run_that_is_deleted_while_it_is_to_be_retried_or_forked_is_unknown() 
     deletes.store(true, Ordering::SeqCst);
     let forked = engine.fork("forked").before(3).await.unwrap_err();
     assert_eq!(forked, ForkError::UnknownRun { run: "forked".into() });
+    deletes.store(true, Ordering::SeqCst);
+    assert_eq!(engine.history("shown").await.unwrap(), None);
+    let run = engine.get_run("its inputs").await.unwrap().unwrap();
+    deletes.store(true, Ordering::SeqCst);
+    assert_eq!(run.inputs().await, Err(RunError::NotFound));
+    const OWNER: StateKey<String> = StateKey::new("owner");
+    let run = engine.get_run("its state").await.unwrap().unwrap();
+    deletes.store(true, Ordering::SeqCst);
+    assert_eq!(run.state(OWNER).await, Err(RunError::NotFound));
 }

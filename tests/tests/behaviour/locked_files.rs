@@ -81,3 +81,31 @@ async fn what_is_asked_of_a_locked_file_has_its_error_before_the_lock_is_gone() 
     drop(other);
     assert_eq!(soon(async { engine.start::<long>(0).await.unwrap().result().await }).await.unwrap(), 0);
 }
+
+/// The one that reads looks at the file for two seconds, since it could not be told from a later one otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_another_begins_to_write_while_it_is_opened_for_reading_is_opened() {
+    #[node]
+    async fn length(text: String) -> usize {
+        text.len()
+    }
+    workflow! { measured(String) -> usize { START => length; } }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    drop(SqliteStore::open(&path).await.unwrap());
+    while directory.path().join("runs.db-wal").exists() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let to_read = path.clone();
+    let opening = tokio::spawn(async move { SqliteStore::builder().read_only().open(&to_read).await });
+    // By then it looks.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let store = SqliteStore::open(&path).await.unwrap();
+    let engine = Engine::builder().store(store).register::<measured>().build().unwrap();
+    let until = std::time::Instant::now() + Duration::from_secs(30);
+    while !opening.is_finished() {
+        assert!(std::time::Instant::now() < until, "it is never opened");
+        engine.start::<measured>("x".repeat(1 << 20)).await.unwrap().result().await.unwrap();
+    }
+    opening.await.unwrap().unwrap();
+}

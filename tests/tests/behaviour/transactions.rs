@@ -279,3 +279,73 @@ async fn a_run_started_within_a_transaction_is_there_if_that_is_committed() {
     let error = engine.start::<pay>(9).within(&elsewhere.transaction().unwrap()).unwrap_err().to_string();
     assert!(error.contains("the file of the engine's store"), "{error}");
 }
+
+/// Its closure is executed while its node has dropped it, so its error is dropped by the thread of the store.
+#[test]
+fn an_error_that_panics_when_it_is_dropped_harms_nothing_but_itself() {
+    #[derive(Debug)]
+    struct Bad(std::thread::ThreadId);
+
+    impl std::fmt::Display for Bad {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("bad")
+        }
+    }
+
+    impl std::error::Error for Bad {}
+
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            assert!(
+                std::thread::panicking() || self.0 != std::thread::current().id(),
+                "it is dropped where it was made"
+            );
+        }
+    }
+
+    #[node]
+    async fn gives_up(ctx: &Context) -> u32 {
+        let (begins, begun) = tokio::sync::oneshot::channel();
+        let begins = std::sync::Mutex::new(Some(begins));
+        let (ends, end) = std::sync::mpsc::channel::<()>();
+        let end = std::sync::Mutex::new(end);
+        let transaction = ctx.transaction("t", move |_| {
+            let begins = begins.lock().unwrap().take();
+            begins.map(|begins| begins.send(()));
+            // Until its node has dropped it.
+            let _ = end.lock().unwrap().recv();
+            Err::<u32, _>(Bad(std::thread::current().id()))
+        });
+        tokio::select! {
+            _ = transaction.error_as_text() => 0,
+            _ = begun => { drop(ends); 7 }
+        }
+    }
+    workflow! { giving_up(()) -> u32 { START => gives_up; } }
+    let (_directory, path) = place();
+    life(async {
+        let store = SqliteStore::open(&path).await.unwrap();
+        let engine = Engine::builder().store(store).register::<giving_up>().build().unwrap();
+        for id in ["first", "second"] {
+            let run = engine.start::<giving_up>(()).id(id).await.unwrap();
+            assert_eq!(run.result().await.unwrap(), 7, "{id}");
+        }
+    });
+}
+
+#[test]
+fn odd_settings_of_a_store_are_made_to_work() {
+    #[node]
+    async fn same(n: u32) -> u32 {
+        n
+    }
+    workflow! { plain(u32) -> u32 { START => same; } }
+    let (_directory, path) = place();
+    life(async {
+        let store = SqliteStore::builder().busy_timeout(Duration::MAX).lease(Duration::ZERO).open(&path).await.unwrap();
+        let engine = Engine::builder().store(store).register::<plain>().build().unwrap();
+        let run = async { engine.start::<plain>(7).await.unwrap().result().await };
+        let result = tokio::time::timeout(Duration::from_secs(20), run).await;
+        assert_eq!(result.expect("other work is done besides the lease").unwrap(), 7);
+    });
+}

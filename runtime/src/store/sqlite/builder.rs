@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::settings::{Access, Durability, Settings};
+use super::settings::{Access, Durability, LONGEST_WAIT, Settings};
 use super::{Handle, SqliteStore};
 use crate::store::StoreError;
 
@@ -47,9 +47,10 @@ impl SqliteStoreBuilder {
         self
     }
 
-    /// How long to wait while another process writes, before [`StoreError::Busy`]. The default is 5 s.
+    /// How long to wait while another process writes, before [`StoreError::Busy`]. The default is 5 s; SQLite waits for at
+    /// most 24 days.
     pub fn busy_timeout(mut self, busy_timeout: Duration) -> Self {
-        self.0.busy_timeout = busy_timeout;
+        self.0.busy_timeout = busy_timeout.min(LONGEST_WAIT);
         self
     }
 

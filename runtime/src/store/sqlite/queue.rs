@@ -325,11 +325,15 @@ impl Queue {
         loop {
             let now = Instant::now();
             let is_over = |time: Option<Instant>| time.is_some_and(|time| time <= now);
-            if std::mem::take(&mut state.called) || is_over(chores) {
+            if std::mem::take(&mut state.called) {
                 return Some(Wake::Chores);
             }
+            // The thread looks at the time after it as well: however short a lease is, there is work done.
             if !state.jobs.is_empty() {
                 return Some(Wake::Work);
+            }
+            if is_over(chores) {
+                return Some(Wake::Chores);
             }
             if state.closing {
                 return Some(Wake::End);

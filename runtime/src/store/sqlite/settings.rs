@@ -18,6 +18,9 @@ pub(super) const LARGE: usize = 4 << 10;
 /// A row that has so many bytes gets no further batch. A batch that is read is read with its row.
 pub(super) const ROW_BYTES: usize = 32 << 10;
 
+/// SQLite counts milliseconds in 31 bits.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
+
 /// The stack of a thread in bytes, of which only the used part takes memory. Values may nest deeply.
 pub(super) const STACK: usize = 16 << 20;
 

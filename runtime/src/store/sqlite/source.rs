@@ -91,7 +91,8 @@ impl Source {
                     }
                 }
                 Parts::None => {
-                    let alone = Alone { path: path.to_owned(), settings: *settings, stamp: Stamp::settled(path)? };
+                    let Some(stamp) = Stamp::settled(path)? else { continue };
+                    let alone = Alone { path: path.to_owned(), settings: *settings, stamp };
                     let opened = connect(path, "immutable=1", settings);
                     if alone.is_unchanged() {
                         return Ok(Source { connection: opened?, alone: Some(alone) });
@@ -139,17 +140,22 @@ impl Stamp {
         Ok(Stamp { file: identity(&file), length: file.len(), modified: file.modified()?, changed: changed(&file) })
     }
 
-    /// The stamp of a file whose next change gives it another one.
-    fn settled(path: &Path) -> io::Result<Stamp> {
+    /// The stamp of a file whose next change gives it another one. `None` if another program has opened it meanwhile.
+    fn settled(path: &Path) -> io::Result<Option<Stamp>> {
         let mut stamp = Stamp::of(path)?;
         loop {
             // After the clock was set back, the file is of the future.
             let age = SystemTime::now().duration_since(stamp.modified).unwrap_or_default();
-            let Some(rest) = STEP_OF_TIMES.checked_sub(age).filter(|rest| !rest.is_zero()) else { return Ok(stamp) };
+            let Some(rest) = STEP_OF_TIMES.checked_sub(age).filter(|rest| !rest.is_zero()) else {
+                return Ok(Some(stamp));
+            };
             thread::sleep(rest);
+            if !matches!(Parts::of(path)?, Parts::None) {
+                return Ok(None);
+            }
             let now = Stamp::of(path)?;
             if now == stamp {
-                return Ok(stamp);
+                return Ok(Some(stamp));
             }
             stamp = now;
         }

@@ -85,8 +85,8 @@ where
             (None, None) => return,
         };
         if let Some(step) = self.step.take() {
-            // It may be gone.
-            drop(step.send(reply));
+            // It may be gone, and then the values of the program are dropped here.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(step.send(reply))));
         }
     }
 }

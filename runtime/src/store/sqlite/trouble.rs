@@ -95,8 +95,14 @@ fn from_sql(error: rusqlite::Error, path: &Path) -> StoreError {
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt { path, message },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path, message },
         Some(_) => StoreError::Io { path, message },
-        // A column holds a value of a type that is never written to it.
-        None => StoreError::Corrupt { path, message },
+        None => match error {
+            // A column holds a value of a type that is never written to it.
+            rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::QueryReturnedNoRows => StoreError::Corrupt { path, message },
+            _ => StoreError::Io { path, message },
+        },
     }
 }
 
