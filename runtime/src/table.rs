@@ -646,7 +646,7 @@ impl Executable {
             None => labels.is_empty().then_some(0),
             Some(label) => labels.iter().position(|known| *known == label).or_else(|| {
                 let has = |known: &&str, one: &str| known.split(" | ").any(|known| known == one);
-                labels.iter().position(|known| label.split(" | ").all(|one| has(&known, one)))
+                labels.iter().position(|known| label.split(" | ").all(|one| has(known, one)))
             }),
         }
     }
