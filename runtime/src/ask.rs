@@ -153,6 +153,11 @@ impl<'c, T: Payload> Request<'c, T> {
             .map_err(|fault| (context, fault))?;
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
+        if item.attempts.number() > 0 {
+            return Err(fault(format!(
+                "`{path}` is recorded as a child or a step, and is a question now: give the question another name"
+            )));
+        }
         let was_answered = item.answer.is_some();
         // The record to make next, unless the recorded question is the same as now.
         let asks = |asked: Option<QuestionHash>| {

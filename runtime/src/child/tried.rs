@@ -397,6 +397,10 @@ impl Asked {
     /// Waits until it is to be executed; `Err` with its result, if that is recorded.
     async fn until_needed<W: Work>(&self, held: &Held, item: Option<Box<Item>>) -> Result<Box<Item>, Given<W>> {
         let mut item = item.unwrap_or_default();
+        if item.asked.is_some() {
+            let is_now = "is recorded as a question, and is a child or a step now: give it another name";
+            return Err(Err(self.fault(is_now.to_owned()).into()));
+        }
         loop {
             self.check_input(&item).map_err(|fault| Err(fault.into()))?;
             if item.is_done() {

@@ -994,3 +994,57 @@ async fn a_snapshot_does_not_hide_that_the_workflow_of_a_child_has_changed() {
     engine.answer("x", "more", 5).await.unwrap();
     assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(6));
 }
+
+/// Requests that have one name, of one kind then and of another kind now.
+mod kinds {
+    use graphweft::prelude::*;
+    use graphweft::{ChildError, ErrorText};
+
+    macro_rules! version {
+        ($name:ident, |$ctx:ident| $asks:expr) => {
+            pub(super) mod $name {
+                use super::*;
+
+                #[node]
+                async fn pay(n: u32, $ctx: &Context) -> Result<u32, ChildError<ErrorText>> {
+                    let price: u32 = $asks;
+                    Ok(n + price + $ctx.ask::<u32>("more", "?").await)
+                }
+
+                workflow! { pub(in super::super) shop(u32) -> u32 { START => pay; } }
+            }
+        };
+    }
+
+    version!(step, |ctx| ctx.step("price", || async { Ok::<u32, ErrorText>(7) }).await?);
+    version!(question, |ctx| ctx.ask("price", "How much?").await);
+}
+
+#[tokio::test]
+async fn a_request_of_another_kind_says_what_it_was() {
+    async fn error<Now: Workflow>(store: MemoryStore) -> String {
+        let now = Engine::builder().store(store).register::<Now>().build().unwrap();
+        now.recover().await.unwrap();
+        now.answer("x", "more", 1).await.ok();
+        now.get_run("x").await.unwrap().unwrap().result().await.unwrap_err().to_string()
+    }
+    let store = MemoryStore::new();
+    let then = Engine::builder().store(store.clone()).register::<kinds::step::shop>().build().unwrap();
+    then.start::<kinds::step::shop>(1).id("x").await.unwrap().outcome().await.unwrap();
+    then.shutdown().await;
+    let was_step = error::<kinds::question::shop>(store).await;
+    assert!(
+        was_step.contains("`shop/pay/price` is recorded as a child or a step, and is a question now"),
+        "{was_step}"
+    );
+
+    let store = MemoryStore::new();
+    let then = Engine::builder().store(store.clone()).register::<kinds::question::shop>().build().unwrap();
+    let run = then.start::<kinds::question::shop>(1).id("x").await.unwrap();
+    run.outcome().await.unwrap();
+    run.answer("price", 7).await.unwrap();
+    run.outcome().await.unwrap();
+    then.shutdown().await;
+    let was_question = error::<kinds::step::shop>(store).await;
+    assert!(was_question.contains("is recorded as a question, and is a child or a step now"), "{was_question}");
+}
