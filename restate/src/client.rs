@@ -385,7 +385,7 @@ impl<W: Workflow> RunHandle<W> {
         let not_found = || ClientError::NotFound { message: format!("there is no run `{}`", self.id) };
         let progress = self.status().await?.ok_or_else(not_found)?;
         if !matches!(progress.status, RunStatus::Failed | RunStatus::Cancelled) {
-            let message = format!("run `{}` has not failed: {:?}", self.id, progress.status);
+            let message = format!("run `{}` has not failed: {}", self.id, progress.status);
             return Err(ClientError::Refused { status: 409, message });
         }
         // One retry of this end of the run, however often it is sent.

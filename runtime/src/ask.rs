@@ -154,6 +154,7 @@ impl<'c, T: Payload> Request<'c, T> {
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         if item.attempts.number() > 0 {
+            held.take();
             return Err(fault(format!(
                 "`{path}` is recorded as a child or a step, and is a question now: give the question another name"
             )));

@@ -178,8 +178,8 @@ pub enum EventKind {
         /// Its index.
         item: u64,
     },
-    /// An item of a `[..]` was cancelled: one behind it had failed, and all that was left of this one waited for an
-    /// answer or a timer.
+    /// An item of a `[..]` was cancelled: one behind it had failed, and all that was left of this one waited: for an
+    /// answer, a timer, its next attempt, or a place of a node that waits.
     ItemCancelled {
         /// Its index.
         item: u64,

@@ -644,10 +644,7 @@ impl Executable {
         let labels = self.definition(root, place.scope.layout.index).labels.get(place.node as usize)?;
         match label {
             None => labels.is_empty().then_some(0),
-            Some(label) => labels.iter().position(|known| *known == label).or_else(|| {
-                let has = |known: &&str, one: &str| known.split(" | ").any(|known| known == one);
-                labels.iter().position(|known| label.split(" | ").all(|one| has(known, one)))
-            }),
+            Some(label) => position_of_label(labels, label),
         }
     }
 
@@ -656,4 +653,12 @@ impl Executable {
         let labels = &self.definition(root, place.scope.layout.index).labels;
         labels.get(place.node as usize)?.get(choice).copied()
     }
+}
+
+/// The place of a label among those of a node: of one that is written like this, or with the same alternatives in another
+/// order, or with more of them.
+pub(crate) fn position_of_label(labels: &[impl AsRef<str>], label: &str) -> Option<usize> {
+    let has = |known: &str, one: &str| known.split(" | ").any(|known| known == one);
+    let position = |is_it: &dyn Fn(&str) -> bool| labels.iter().position(|known| is_it(known.as_ref()));
+    position(&|known| known == label).or_else(|| position(&|known| label.split(" | ").all(|one| has(known, one))))
 }

@@ -27,50 +27,57 @@ impl<V> Run<V> {
         self.state.news.with_failed_items.iter().find_map(|task| {
             let items = self.state.tasks.get(*task)?.items()?;
             let is_waiting = |(item, scope): &(usize, Option<usize>)| {
-                items.is_before_failed(*item) && scope.is_some_and(|scope| self.only_waits(scope, &waits))
+                items.is_before_failed(*item) && scope.is_some_and(|scope| self.only_waits(scope, *task, &waits))
             };
             items.children.iter().copied().enumerate().find(is_waiting).map(|(item, _)| (*task, item))
         })
     }
 
-    fn only_waits(&self, scope: usize, waits: &impl Fn(TaskId) -> bool) -> bool {
+    /// `among`: the node of the item that is looked at.
+    fn only_waits(&self, scope: usize, among: TaskId, waits: &impl Fn(TaskId) -> bool) -> bool {
         let Some(at) = self.state.scope(scope).ok().filter(|at| at.closing.is_none()) else { return false };
-        let task_waits = |id: &TaskId| self.state.tasks.get(*id).is_some_and(|task| self.task_waits(*id, task, waits));
+        let task_waits =
+            |id: &TaskId| self.state.tasks.get(*id).is_some_and(|at| self.task_waits(*id, at, among, waits));
         !at.tasks.is_empty() && at.tasks.iter().all(task_waits)
     }
 
-    fn task_waits(&self, id: TaskId, task: &Task<V>, waits: &impl Fn(TaskId) -> bool) -> bool {
+    fn task_waits(&self, id: TaskId, task: &Task<V>, among: TaskId, waits: &impl Fn(TaskId) -> bool) -> bool {
         match task.attempts.state() {
             _ if task.stopping.is_some() => false,
             AttemptState::UnderWay(Execution::Body) => waits(id),
             AttemptState::UnderWay(Execution::Inside(items)) => {
                 let mut open = items.children.iter().flatten();
-                items.open > 0 && open.all(|scope| self.only_waits(*scope, waits))
+                items.open > 0 && open.all(|scope| self.only_waits(*scope, among, waits))
             }
             AttemptState::Backoff { .. } => true,
-            AttemptState::Due => self.is_held_up(id, waits),
+            AttemptState::Due => self.is_held_up(id, among, waits),
             AttemptState::UnderWay(Execution::Exhausted { .. }) | AttemptState::CutShort => false,
             AttemptState::Ended(end) => match *end {},
         }
     }
-    /// Whether a task that is to begin waits for a place that it does not get before others that only wait are over.
-    fn is_held_up(&self, id: TaskId, waits: &impl Fn(TaskId) -> bool) -> bool {
+
+    /// Whether a task that is to begin waits for a place that it does not get before others that only wait are over. The
+    /// places that all items of the node share are not such: other items give them back when they are cancelled.
+    fn is_held_up(&self, id: TaskId, among: TaskId, waits: &impl Fn(TaskId) -> bool) -> bool {
         let Some((gate, _)) = closed_gate(&self.program, &self.state, id) else { return false };
-        let waits_there = |id: TaskId, task: &Task<V>| !task.holds_place || self.task_waits(id, task, waits);
+        let waits_there = |id: TaskId, at: &Task<V>| !at.holds_place || self.task_waits(id, at, among, waits);
         match gate {
             Gate::Graph(scope) => self.state.scope(scope).is_ok_and(|scope| {
                 let mut there = scope.tasks.iter().filter_map(|id| Some((*id, self.state.tasks.get(*id)?)));
-                there.all(|(id, task)| waits_there(id, task))
+                there.all(|(id, at)| waits_there(id, at))
             }),
-            Gate::Node(key) => {
+            Gate::Node(key) if key.0 != among => {
                 let ids = self.state.tasks.ids();
                 let mut there = ids.iter().filter_map(|id| Some((*id, self.state.tasks.get(*id)?)));
-                there.all(|(id, task)| self.state.place_key(&self.program, id) != Some(key) || waits_there(id, task))
+                there.all(|(id, at)| self.state.place_key(&self.program, id) != Some(key) || waits_there(id, at))
             }
-            Gate::Items(task) => self.state.tasks.get(task).and_then(Task::items).is_some_and(|items| {
-                let mut there = items.children.iter().enumerate().filter(|(item, _)| !items.idle.contains(item));
-                there.all(|(_, scope)| scope.is_none_or(|scope| self.only_waits(scope, waits)))
-            }),
+            Gate::Items(each) if each != among => {
+                self.state.tasks.get(each).and_then(Task::items).is_some_and(|items| {
+                    let mut there = items.children.iter().enumerate().filter(|(item, _)| !items.idle.contains(item));
+                    there.all(|(_, scope)| scope.is_none_or(|scope| self.only_waits(scope, among, waits)))
+                })
+            }
+            Gate::Node(_) | Gate::Items(_) => false,
         }
     }
 }

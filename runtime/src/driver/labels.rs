@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::core::Place;
-use crate::table::{Definition, Executable};
+use crate::table::{Definition, Executable, position_of_label};
 
 /// How the arms of a run's nodes are written in its records.
 pub(crate) trait Labels: Send + Sync {
@@ -40,6 +40,6 @@ impl Labels for LabelsInCode {
     }
 
     fn choice_inside(&self, place: &Place, label: &str) -> Option<usize> {
-        self.executable.labels_inside(&self.definition, place).iter().position(|known| *known == label)
+        position_of_label(self.executable.labels_inside(&self.definition, place), label)
     }
 }

@@ -13,7 +13,7 @@ use crate::fingerprint::Fnv1a;
 use crate::table::{Definition, Executable};
 
 /// To be increased when what a snapshot holds changes, or what it means. Those of other versions of the crate never fit.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 pub(crate) struct RunSnapshot {
     pub(crate) head: SnapshotHead,

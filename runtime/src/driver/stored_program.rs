@@ -10,6 +10,7 @@ use crate::catch::caught;
 use crate::core::{Layout, NodeKind, NodeSpec, Place, Program, ScopeKind};
 use crate::graph::{Graph, GraphNode, GraphNodeKind, GraphWay, Graphs};
 use crate::options::NodeOptions;
+use crate::table::position_of_label;
 
 /// The program of a workflow by its graph in a store.
 pub(crate) struct StoredProgram {
@@ -41,13 +42,13 @@ impl Labels for StoredProgram {
         let labels = self.labels.get(place.scope.layout.index)?.get(place.node as usize)?;
         match label {
             None => labels.is_empty().then_some(0),
-            Some(label) => labels.iter().position(|known| known == label),
+            Some(label) => position_of_label(labels, label),
         }
     }
 
     fn choice_inside(&self, place: &Place, label: &str) -> Option<usize> {
         let inside = self.program.inside(&place.scope.layout, place.node as usize)?;
-        self.labels.get(inside)?.first()?.iter().position(|known| known == label)
+        position_of_label(self.labels.get(inside)?.first()?, label)
     }
 }
 

@@ -26,7 +26,7 @@ impl Engine {
         Err(Halt::NotRegistered { workflow })
     }
 
-    fn called_somewhere(&self, graph: u64) -> Option<Arc<Definition>> {
+    pub(super) fn called_somewhere(&self, graph: u64) -> Option<Arc<Definition>> {
         let is_it = |definition: &&Arc<Definition>| compile::fingerprint(definition).hash == graph;
         let registered = self.0.workflows.values().flat_map(|versions| versions.all());
         let registered: Vec<&Arc<Definition>> = registered.map(|version| &version.definition).collect();

@@ -36,7 +36,8 @@ impl Engine {
             let Ok(name) = Past::read(&body).map(|past| past.name().to_owned()) else { continue };
             let mut namesakes = called.iter().filter(|now| now.name == name).peekable();
             // It would begin again from its start.
-            if namesakes.peek().is_none() && compile::uses_node(caller, &name) {
+            if namesakes.peek().is_none() && compile::uses_node(caller, &name) && self.called_somewhere(graph).is_none()
+            {
                 let changes = vec!["it was a workflow when it was called, and is a node now".to_owned()];
                 return Err(Halt::GraphChanged { workflow: name, changes });
             }

@@ -235,13 +235,22 @@ fn awaited(last: &[Stored]) -> Vec<String> {
     let is_open = |kind: &EventKind| {
         matches!(kind, EventKind::SignalAwaited { .. } | EventKind::SignalRejected { .. } | EventKind::RequestReopened)
     };
+    // One that was delivered between two programs is awaited in another way by the second, and there all the same.
+    let is_there = |at: usize, path: &str| {
+        let before = last[..at].iter().rev().find(|stored| stored.record.path == path);
+        before.is_some_and(|stored| matches!(stored.record.kind, EventKind::SignalDelivered { .. }))
+    };
     let is_left = |at: usize, path: &str| {
         let later = &last[at + 1..];
         let of_it = later.iter().rev().find(|stored| stored.record.path == path);
         of_it.is_none_or(|stored| is_open(&stored.record.kind)) && !later.iter().any(|stored| ends_around(stored, path))
     };
     let waits = last.iter().enumerate().filter_map(|(at, stored)| match &stored.record.kind {
-        EventKind::SignalAwaited { name, .. } if is_left(at, &stored.record.path) => Some(name.clone()),
+        EventKind::SignalAwaited { name, .. }
+            if is_left(at, &stored.record.path) && !is_there(at, &stored.record.path) =>
+        {
+            Some(name.clone())
+        }
         _ => None,
     });
     waits.collect()

@@ -120,9 +120,13 @@ impl<T> Run<T> {
         if let Some(live) = self.live() {
             live.journal.catch_up_now();
         }
-        let key = self.header().await?.key;
+        let header = self.header().await?;
         let limit = usize::try_from(numbers.end.saturating_sub(numbers.start)).unwrap_or(usize::MAX);
-        let stored = self.engine().0.store.read(key, numbers.start, limit).await?;
+        let stored = self.engine().0.store.read(header.key, numbers.start, limit).await?;
+        let there = header.records.min(numbers.end).saturating_sub(numbers.start);
+        if (stored.len() as u64) < there && !self.engine().is_there(&header).await? {
+            return Err(RunError::NotFound);
+        }
         Ok(stored.into_iter().map(|stored| stored.into_event(self.id().to_owned())).collect())
     }
 

@@ -313,7 +313,7 @@ impl Retry {
 
 impl Engine {
     /// Whether the store still has a run, and no other one with its id.
-    async fn is_there(&self, header: &RunHeader) -> Result<bool, StoreError> {
+    pub(super) async fn is_there(&self, header: &RunHeader) -> Result<bool, StoreError> {
         Ok(self.0.store.header(&header.id).await?.is_some_and(|now| now.key == header.key))
     }
 

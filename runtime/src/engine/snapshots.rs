@@ -12,7 +12,7 @@ use super::inner::{Engine, Inner};
 use super::resumable::Past;
 use super::set_back::by_the_clock_of;
 use crate::catch::caught;
-use crate::compile::{check_resources, executable_in};
+use crate::compile::{check_resources, executable_in, fingerprint};
 use crate::driver::{RunSnapshot, Shadow, print_of};
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -124,6 +124,13 @@ impl Engine {
         journal.with_snapshots(next, Arc::clone(due))
     }
 
+    /// What a snapshot depends on, and the workflows that this engine knows as nodes that are called.
+    fn print_of(&self, executable: &Executable, definition: &Arc<Definition>) -> u64 {
+        let mut called: Vec<u64> = self.0.called.iter().map(|called| fingerprint(called).hash).collect();
+        called.sort_unstable();
+        called.iter().fold(print_of(executable, definition), |print, called| print.rotate_left(1) ^ called)
+    }
+
     async fn snapshot_that_fits(
         &self,
         header: &RunHeader,
@@ -139,7 +146,8 @@ impl Engine {
         };
         let snapshot = RunSnapshot::of_bytes(&kept.state)?;
         let head = snapshot.head;
-        let fits = head.print == print_of(executable, definition) && head.at == kept.at && head.at <= header.records;
+        let fits =
+            head.print == self.print_of(executable, definition) && head.at == kept.at && head.at <= header.records;
         fits.then_some(snapshot)
     }
 
@@ -201,13 +209,14 @@ impl Engine {
         }
         let Some(definition) = self.definition_of_graph(&header) else { return Ok(Made::Nothing { at }) };
         let executable = executable_in(&self.0.env, &definition);
-        let (snapshot, folded) = match self.fold_on(&header, &executable, &definition).await? {
+        let (mut snapshot, folded) = match self.fold_on(&header, &executable, &definition).await? {
             Some(snapshot) => (snapshot, 0),
             None => match self.fold_all_of(&header, &executable, &definition).await? {
                 Some(snapshot) => (snapshot, at),
                 None => return Ok(Made::Nothing { at }),
             },
         };
+        snapshot.head.print = self.print_of(&executable, &definition);
         let Ok(state) = snapshot.to_bytes() else { return Ok(Made::Nothing { at }) };
         let bytes = state.len() as u64;
         if state.len() > MOST || bytes / MOST_OF_RECORD > at.max(self.0.env.snapshot_every) {

@@ -912,19 +912,38 @@ mod arms {
 
     version!(then, <low | medium: asks, high: much>);
     version!(turned_around, <high: much, medium | low: asks>);
+
+    macro_rules! inside {
+        ($name:ident, $($arms:tt)*) => {
+            pub(super) mod $name {
+                use super::{Level, asks, look, much};
+                use graphweft::prelude::*;
+
+                workflow! { inside(Level) -> u32 { START => $($arms)*; } }
+                workflow! { pub(in super::super) levels(u32) -> u32 { START => look => inside; } }
+            }
+        };
+    }
+
+    inside!(then_inside, <low | medium: asks, high: much>);
+    inside!(turned_around_inside, <high: much, medium | low: asks>);
 }
 
 #[tokio::test]
 async fn the_labels_of_one_arm_may_change_places() {
-    for n in [0, 1] {
+    async fn continues<Then: Workflow<Input = u32>, Now: Workflow>(n: u32) {
         let store = MemoryStore::new();
-        let then = Engine::builder().store(store.clone()).register::<arms::then::levels>().build().unwrap();
-        then.start::<arms::then::levels>(n).id("run").await.unwrap().outcome().await.unwrap();
+        let then = Engine::builder().store(store.clone()).register::<Then>().build().unwrap();
+        then.start::<Then>(n).id("run").await.unwrap().outcome().await.unwrap();
         then.shutdown().await;
-        let now = Engine::builder().store(store).register::<arms::turned_around::levels>().build().unwrap();
+        let now = Engine::builder().store(store).register::<Now>().build().unwrap();
         assert!(now.check().await.unwrap().refused.is_empty());
         now.answer("run", "more", 7).await.unwrap();
         assert_eq!(now.get_run("run").await.unwrap().unwrap().result().await.unwrap(), 7);
+    }
+    for n in [0, 1] {
+        continues::<arms::then::levels, arms::turned_around::levels>(n).await;
+        continues::<arms::then_inside::levels, arms::turned_around_inside::levels>(n).await;
     }
 }
 
@@ -1026,7 +1045,11 @@ async fn a_request_of_another_kind_says_what_it_was() {
         let now = Engine::builder().store(store).register::<Now>().build().unwrap();
         now.recover().await.unwrap();
         now.answer("x", "more", 1).await.ok();
-        now.get_run("x").await.unwrap().unwrap().result().await.unwrap_err().to_string()
+        let error = now.get_run("x").await.unwrap().unwrap().result().await.unwrap_err().to_string();
+        // Back in the program of then it is there.
+        let history = now.history("x").await.unwrap().unwrap();
+        assert!(history.iter().all(|event| event.kind.name() != "request_withdrawn"), "{history:#?}");
+        error
     }
     let store = MemoryStore::new();
     let then = Engine::builder().store(store.clone()).register::<kinds::step::shop>().build().unwrap();

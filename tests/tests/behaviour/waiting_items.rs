@@ -227,5 +227,38 @@ async fn an_item_is_cancelled_too_when_the_rest_of_it_waits_for_the_place_of_a_n
     let engine = Engine::builder().register::<one_place_each>().build().unwrap();
     let run = engine.start::<one_place_each>(2).await.unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(run.status().await.unwrap(), graphweft::RunStatus::Failed);
     assert_eq!(failure(run.result().await).path, "one_place_each/one_by_one[1]/may_fail");
+}
+
+/// The place is that of another item, which waits and is cancelled.
+#[tokio::test(start_paused = true)]
+async fn an_item_that_gets_the_place_of_a_cancelled_one_fails_as_it_would_have() {
+    #[node]
+    async fn may_fail(n: u32, ctx: &Context) -> Result<u32, String> {
+        match n {
+            // Behind the one that takes the place.
+            0 => ctx.sleep(Duration::from_millis(100)).await,
+            1 => {}
+            _ => {
+                ctx.sleep(Duration::from_secs(1)).await;
+                return Err("the last".to_owned());
+            }
+        }
+        Ok(n)
+    }
+    #[node(max_parallel = 1)]
+    async fn one_at_a_time(n: u32, ctx: &Context) -> Result<u32, String> {
+        if n == 0 {
+            return Err("the first".to_owned());
+        }
+        Ok(ctx.ask::<u32>("many", "how many?").await)
+    }
+    workflow! { shared(u32) -> u32 { START => count => [may_fail => one_at_a_time] => total; } }
+    let engine = Engine::builder().register::<shared>().build().unwrap();
+    let run = engine.start::<shared>(3).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(run.status().await.unwrap(), graphweft::RunStatus::Failed);
+    let failed = failure(run.result().await);
+    assert!(failed.cause.to_string().contains("the first"), "{failed:?}");
 }

@@ -26,6 +26,7 @@ use super::runs::{self, EncodedAppend};
 use super::trouble::Trouble;
 use super::write_transaction::{Journals, WriteTransaction};
 use super::{Handle, SqliteStore, records};
+use crate::catch::caught;
 use crate::store::{
     Append, Appended, CommitOutcome, Created, InTransaction, NewRun, PATIENCE, Record, StoreError, StoreTransaction,
     Transactional,
@@ -60,7 +61,7 @@ trait Closure: Send {
 }
 
 struct OfStep<F, T, E> {
-    work: F,
+    work: Option<F>,
     ended: Option<Ended<T, E>>,
     step: Option<oneshot::Sender<Reply<T, E>>>,
 }
@@ -72,7 +73,8 @@ where
     E: Send,
 {
     fn execute(&mut self, connection: &Connection) -> bool {
-        let ended = catch_unwind(AssertUnwindSafe(|| (self.work)(connection)));
+        let Some(work) = &mut self.work else { return false };
+        let ended = catch_unwind(AssertUnwindSafe(|| work(connection)));
         let is_written = matches!(ended, Ok(Ok(_)));
         self.ended = Some(ended);
         is_written
@@ -81,14 +83,28 @@ where
     fn reply(&mut self, undone: Option<String>) {
         let reply = match (undone, self.ended.take()) {
             (None, Some(ended)) => Reply::Ended(ended),
-            (Some(message), _) => Reply::Undone(message),
+            (Some(message), ended) => {
+                drop_caught(ended);
+                Reply::Undone(message)
+            }
             (None, None) => return,
         };
         if let Some(step) = self.step.take() {
-            // It may be gone, and then the values of the program are dropped here.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(step.send(reply))));
+            // It may be gone.
+            drop_caught(step.send(reply));
         }
     }
+}
+
+impl<F, T, E> Drop for OfStep<F, T, E> {
+    fn drop(&mut self) {
+        drop_caught((self.work.take(), self.ended.take()));
+    }
+}
+
+/// Drops values of the program. A panic of theirs would end the thread that writes for all.
+fn drop_caught<T>(values: T) {
+    let _ = caught(|| drop(values));
 }
 
 /// The transaction of a step.
@@ -226,7 +242,7 @@ impl SqliteStore {
         };
         let (replies, reply) = oneshot::channel();
         let (requests, of_step) = mpsc::channel();
-        let closure = Box::new(OfStep { work, ended: None, step: Some(replies) });
+        let closure = Box::new(OfStep { work: Some(work), ended: None, step: Some(replies) });
         shared.queue.push_job(Box::new(Session { closure, requests: of_step, answer: None }));
         shared.queue.wake();
         match reply.await {
