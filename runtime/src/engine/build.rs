@@ -578,6 +578,24 @@ impl std::fmt::Debug for EngineBuilder {
 }
 
 /// A closure `|input, context| async { .. }` with the input, output and error of `N`.
+///
+/// A function that tests share names it:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{EngineBuilder, MockWith};
+///
+/// # #[node] async fn charge(cents: u32) -> u32 { cents }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// fn engine_for_tests(body: impl MockWith<charge>) -> EngineBuilder {
+///     Engine::builder().mock::<charge>(body)
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = engine_for_tests(|_cents, _ctx| async { Ok(0) }).build()?;
+/// assert_eq!(engine.start::<pay>(40).await?.result().await?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "this cannot mock node `{N}`",
     note = "`mock` takes a closure `|input, context| async move {{ .. }}` of the node's own input, output and error"
