@@ -659,6 +659,8 @@ impl Executable {
 /// order, or with more of them.
 pub(crate) fn position_of_label(labels: &[impl AsRef<str>], label: &str) -> Option<usize> {
     let has = |known: &str, one: &str| known.split(" | ").any(|known| known == one);
-    let position = |is_it: &dyn Fn(&str) -> bool| labels.iter().position(|known| is_it(known.as_ref()));
-    position(&|known| known == label).or_else(|| position(&|known| label.split(" | ").all(|one| has(known, one))))
+    labels
+        .iter()
+        .position(|known| known.as_ref() == label)
+        .or_else(|| labels.iter().position(|known| label.split(" | ").all(|one| has(known.as_ref(), one))))
 }
