@@ -11,7 +11,7 @@ use crate::fingerprint::{
     Fingerprint, GraphPrint, KindPrint, NodePrint, RoutePrint, SourcePrint, WayKind, WayPrint, schema_hash,
 };
 use crate::graph::{Graph, Graphs};
-use crate::node_info::{AnyGraph, NodeInfo};
+use crate::node_info::NodeInfo;
 use crate::resource::{MissingResource, MissingResources, ResourceNeed};
 use crate::shared::Env;
 use crate::sorted::SortedSet;
@@ -103,26 +103,6 @@ pub(crate) fn all_used(uses: Vec<NodeInfo>) -> Vec<NodeInfo> {
         true
     });
     all
-}
-
-/// The workflows that `uses(..)` of the nodes of a workflow names, and of those that they call.
-pub(crate) fn used_by(caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
-    let infos = definitions(caller);
-    let uses = infos.iter().flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
-    let used = all_used(uses).into_iter().filter_map(|used| (used.called)());
-    used.filter_map(definition_of).collect()
-}
-
-/// Whether a workflow's nodes say that they call a node of this name that is no workflow.
-pub(crate) fn uses_node(caller: &Arc<Definition>, name: &str) -> bool {
-    let infos = definitions(caller);
-    let uses = infos.iter().flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
-    all_used(uses).into_iter().any(|used| used.name == name && (used.called)().is_none())
-}
-
-/// The workflow that a node's graph is.
-pub(crate) fn definition_of(graph: AnyGraph) -> Option<Arc<Definition>> {
-    graph.downcast().ok()
 }
 
 /// Visits these nodes and those that they may call, each once: two agents may be tools of each other. `visit` says

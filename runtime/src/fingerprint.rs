@@ -19,6 +19,7 @@ use std::{fmt, io};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+pub(crate) use compare::position_of_label;
 pub(crate) use past::{Change, FormerNames, FormerNamesOfCalled, NodeNames, Past, Retyped, Translation};
 pub(crate) use path::{below_child, inside_child};
 pub(crate) use schema::hash as schema_hash;

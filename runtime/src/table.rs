@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::core::{Place, Program, TimeLimit, after};
 use crate::fault::{Cause, Failure, Fault};
 pub use crate::field::Unreadable;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, position_of_label};
 use crate::node_info::NodeInfo;
 use crate::options::{NodeOptions, Retryable};
 use crate::resource::ResourceNeed;
@@ -638,8 +638,7 @@ impl Executable {
         inside.and_then(|inside| inside.labels.first()).map_or(&[], Vec::as_slice)
     }
 
-    /// The choice whose label was written like this, or with the same alternatives in another order, or with more of them;
-    /// `None` is an unrouted node's.
+    /// The choice with this recorded label; `None` is an unrouted node's.
     pub(crate) fn choice(&self, root: &Arc<Definition>, place: &Place, label: Option<&str>) -> Option<usize> {
         let labels = self.definition(root, place.scope.layout.index).labels.get(place.node as usize)?;
         match label {
@@ -653,14 +652,4 @@ impl Executable {
         let labels = &self.definition(root, place.scope.layout.index).labels;
         labels.get(place.node as usize)?.get(choice).copied()
     }
-}
-
-/// The place of a label among those of a node: of one that is written like this, or with the same alternatives in another
-/// order, or with more of them.
-pub(crate) fn position_of_label(labels: &[impl AsRef<str>], label: &str) -> Option<usize> {
-    let has = |known: &str, one: &str| known.split(" | ").any(|known| known == one);
-    labels
-        .iter()
-        .position(|known| known.as_ref() == label)
-        .or_else(|| labels.iter().position(|known| label.split(" | ").all(|one| has(known.as_ref(), one))))
 }

@@ -24,7 +24,7 @@ pub(crate) const READ: u64 = 23_900_000;
 /// Making records of them.
 pub(crate) const DECODE: u64 = 48_900_000;
 /// Going on after 10,000 recorded nodes, without the reading.
-pub(crate) const REPLAY: u64 = 80_000_000;
+pub(crate) const REPLAY: u64 = 77_000_000;
 /// Going on with a node that has 10,000 recorded steps, without the reading.
 pub(crate) const STEPS_GIVEN_BACK: u64 = 167_000_000;
 

@@ -203,11 +203,10 @@ impl Admissions {
             let items = state.tasks.get(*task).and_then(Task::items);
             items.is_some_and(|items| !items.pending.is_empty())
         };
+        let with_items: Vec<TaskId> = state.tasks.ids().into_iter().filter(has_pending).collect();
         // In front, so that those that were queued keep their order.
-        let mut queued: Vec<TaskId> = state.tasks.ids().into_iter().filter(has_pending).collect();
-        queued.append(&mut state.news.queued);
-        keep_last(&mut queued);
-        state.news.queued = queued;
+        state.news.queued.splice(..0, with_items);
+        keep_last(&mut state.news.queued);
     }
 }
 

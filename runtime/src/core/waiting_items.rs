@@ -59,25 +59,27 @@ impl<V> Run<V> {
     /// Whether a task that is to begin waits for a place that it does not get before others that only wait are over. The
     /// places that all items of the node share are not such: other items give them back when they are cancelled.
     fn is_held_up(&self, id: TaskId, among: TaskId, waits: &impl Fn(TaskId) -> bool) -> bool {
-        let Some((gate, _)) = closed_gate(&self.program, &self.state, id) else { return false };
-        let waits_there = |id: TaskId, at: &Task<V>| !at.holds_place || self.task_waits(id, at, among, waits);
-        match gate {
-            Gate::Graph(scope) => self.state.scope(scope).is_ok_and(|scope| {
-                let mut there = scope.tasks.iter().filter_map(|id| Some((*id, self.state.tasks.get(*id)?)));
-                there.all(|(id, at)| waits_there(id, at))
-            }),
-            Gate::Node(key) if key.0 != among => {
-                let ids = self.state.tasks.ids();
-                let mut there = ids.iter().filter_map(|id| Some((*id, self.state.tasks.get(*id)?)));
-                there.all(|(id, at)| self.state.place_key(&self.program, id) != Some(key) || waits_there(id, at))
+        let holds_and_moves = |id: &TaskId| {
+            self.state.tasks.get(*id).is_some_and(|at| at.holds_place && !self.task_waits(*id, at, among, waits))
+        };
+        match closed_gate(&self.program, &self.state, id) {
+            // It begins as soon as it may.
+            None => false,
+            Some((Gate::Graph(scope), _)) => {
+                self.state.scope(scope).is_ok_and(|scope| !scope.tasks.iter().any(holds_and_moves))
             }
-            Gate::Items(each) if each != among => {
-                self.state.tasks.get(each).and_then(Task::items).is_some_and(|items| {
+            Some((Gate::Node(key), _)) if key.0 != among => {
+                let is_there = |id: &TaskId| self.state.place_key(&self.program, *id) == Some(key);
+                !self.state.tasks.ids().iter().any(|id| is_there(id) && holds_and_moves(id))
+            }
+            Some((Gate::Items(each), _)) if each != among => {
+                let items = self.state.tasks.get(each).and_then(Task::items);
+                items.is_some_and(|items| {
                     let mut there = items.children.iter().enumerate().filter(|(item, _)| !items.idle.contains(item));
                     there.all(|(_, scope)| scope.is_none_or(|scope| self.only_waits(scope, among, waits)))
                 })
             }
-            Gate::Node(_) | Gate::Items(_) => false,
+            Some((Gate::Node(_) | Gate::Items(_), _)) => false,
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::core::Place;
-use crate::table::{Definition, Executable, position_of_label};
+use crate::fingerprint::position_of_label;
+use crate::table::{Definition, Executable};
 
 /// How the arms of a run's nodes are written in its records.
 pub(crate) trait Labels: Send + Sync {

@@ -37,7 +37,7 @@ pub(crate) use node_input::FOLDED;
 pub(crate) use node_input::InputFold;
 #[cfg(test)]
 pub(crate) use observed::{Observed, Observer};
-pub(crate) use run_snapshot::{RunSnapshot, print_of};
+pub(crate) use run_snapshot::{RunSnapshot, SnapshotHead, print_of};
 pub(crate) use shadow::Shadow;
 pub(crate) use stored_program::StoredProgram;
 

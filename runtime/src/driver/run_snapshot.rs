@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compile::{fingerprint, used_by};
+use crate::compile::fingerprint;
 use crate::fingerprint::Fnv1a;
 use crate::table::{Definition, Executable};
 
@@ -24,7 +24,7 @@ pub(crate) struct RunSnapshot {
 /// What decides whether a snapshot can be used.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct SnapshotHead {
-    /// The [program](print_of) that it fits.
+    /// The [program](print_of) that it fits, with the workflows that its nodes are known to call.
     pub(crate) print: u64,
     /// How many records it covers.
     pub(crate) at: u64,
@@ -55,17 +55,13 @@ impl RunSnapshot {
     }
 }
 
-/// A hash of all that a snapshot of a run depends on besides its records: the form of snapshots, the program with
-/// the numbers of its nodes, edges and arms, and the workflows that its nodes are known to call.
+/// A hash of all that a snapshot of a run depends on besides its records: the form of snapshots, and the program with
+/// the numbers of its nodes, edges and arms.
 pub(crate) fn print_of(executable: &Executable, definition: &Arc<Definition>) -> u64 {
     *executable.print.get_or_init(|| {
         let mut hash = Fnv1a::default();
         // Writing to a hash never fails.
         let _ = write!(hash, "{FORMAT} {} {}", env!("CARGO_PKG_VERSION"), fingerprint(definition).hash);
-        // The records of children that are workflows are translated to the present names of their nodes, or refused.
-        for called in used_by(definition) {
-            let _ = write!(hash, " {}", fingerprint(&called).hash);
-        }
         for (at, layout) in executable.program.layouts.iter().enumerate() {
             let labels = &executable.definition(definition, at).labels;
             let _ = write!(hash, "{layout:?} {labels:?}");

@@ -2,13 +2,12 @@
 //! so that it can be written. The driver holds decoded values.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
 use super::fold::{Fold, is_retry};
 use super::lazy_value::begins;
-use super::run_snapshot::{RunSnapshot, SnapshotHead, print_of};
+use super::run_snapshot::{RunSnapshot, SnapshotHead};
 use crate::core::{Run, TimeLimit, freeze};
 use crate::halt::Halt;
 use crate::shared::Desk;
@@ -18,7 +17,6 @@ use crate::table::{Definition, Executable, Token};
 pub(crate) struct Shadow {
     fold: Fold,
     desk: Desk,
-    print: u64,
 }
 
 impl Shadow {
@@ -34,7 +32,7 @@ impl Shadow {
         let started_as = begins(executable, definition, &input)?;
         let run = Run::new(Arc::clone(&executable.program), 0, true, state, None);
         let fold = Fold::begin(run, executable, definition, started_as, limit)?;
-        Ok(Shadow { fold, desk: Desk::default(), print: print_of(executable, definition) })
+        Ok(Shadow { fold, desk: Desk::default() })
     }
 
     /// Continues from a snapshot.
@@ -49,7 +47,7 @@ impl Shadow {
         let run: Run<Token> = Run::new(Arc::clone(&executable.program), 0, true, Map::new(), None);
         let desk = Desk::default();
         let fold = Fold::thaw(snapshot, run, executable, definition, Some(&desk))?;
-        Ok(Shadow { fold, desk, print: print_of(executable, definition) })
+        Ok(Shadow { fold, desk })
     }
 
     /// Folds the next records, which are those that count.
@@ -61,18 +59,13 @@ impl Shadow {
         records.into_iter().try_for_each(|stored| self.fold.take(stored, None, Some(&self.desk)))
     }
 
-    /// What the records so far come to: `at` of them, the latest of this time, the last owner by them this one.
+    /// What the records so far come to.
     ///
     /// # Errors
     /// If a value cannot be written.
-    pub(crate) fn freeze(
-        &mut self,
-        at: u64,
-        latest: SystemTime,
-        owner: Option<u64>,
-    ) -> serde_json::Result<RunSnapshot> {
+    pub(crate) fn freeze(&mut self, head: SnapshotHead) -> serde_json::Result<RunSnapshot> {
         self.fold.forget_gone();
         let text = freeze(&(&self.fold.replay.run, &self.desk, &self.fold.facts))?;
-        Ok(RunSnapshot::new(SnapshotHead { print: self.print, at, latest, owner }, text))
+        Ok(RunSnapshot::new(head, text))
     }
 }

@@ -8,9 +8,9 @@ use graphweft_graph::{Choice, Edge, NodeData, Plan, Way, analyse};
 use super::labels::Labels;
 use crate::catch::caught;
 use crate::core::{Layout, NodeKind, NodeSpec, Place, Program, ScopeKind};
+use crate::fingerprint::position_of_label;
 use crate::graph::{Graph, GraphNode, GraphNodeKind, GraphWay, Graphs};
 use crate::options::NodeOptions;
-use crate::table::position_of_label;
 
 /// The program of a workflow by its graph in a store.
 pub(crate) struct StoredProgram {

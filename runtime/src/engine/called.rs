@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::inner::Engine;
 use crate::compile;
 use crate::halt::Halt;
+use crate::node_info::{AnyGraph, NodeInfo};
 use crate::table::Definition;
 
 impl Engine {
@@ -14,7 +15,7 @@ impl Engine {
     /// If this program is not known to have it.
     pub(super) async fn called(&self, graph: u64) -> Result<Arc<Definition>, Halt> {
         let called = self.0.env.called.lock().unwrap_or_else(PoisonError::into_inner).get(&graph).cloned();
-        if let Some(called) = called.and_then(compile::definition_of).or_else(|| self.called_somewhere(graph)) {
+        if let Some(called) = called.and_then(definition).or_else(|| self.called_somewhere(graph)) {
             return Ok(called);
         }
         let graphs = self.stored_graph(graph).await.map_err(Halt::Store)?;
@@ -34,11 +35,31 @@ impl Engine {
         if let Some(known) = known.find(is_it) {
             return Some(Arc::clone(known));
         }
-        registered.into_iter().find_map(|registered| compile::used_by(registered).into_iter().find(|used| is_it(&used)))
+        registered.into_iter().find_map(|registered| used_by(registered).into_iter().find(|used| is_it(&used)))
     }
 
     /// The workflows that the nodes of a workflow say they call. Several may have one name.
     pub(super) fn called_by(&self, caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
-        compile::used_by(caller).into_iter().chain(self.0.called.iter().copied().cloned()).collect()
+        used_by(caller).into_iter().chain(self.0.called.iter().copied().cloned()).collect()
     }
+}
+
+/// The workflows that `uses(..)` of its nodes names.
+fn used_by(caller: &Arc<Definition>) -> Vec<Arc<Definition>> {
+    all_used_by(caller).into_iter().filter_map(|used| (used.called)()).filter_map(definition).collect()
+}
+
+/// Whether `uses(..)` of its nodes names a node like this that is no workflow.
+pub(super) fn uses_node(caller: &Arc<Definition>, name: &str) -> bool {
+    all_used_by(caller).into_iter().any(|used| used.name == name && (used.called)().is_none())
+}
+
+fn all_used_by(caller: &Arc<Definition>) -> Vec<NodeInfo> {
+    let infos = compile::definitions(caller);
+    let uses = infos.iter().flat_map(|definition| definition.infos()).flat_map(|node| node.uses()).collect();
+    compile::all_used(uses)
+}
+
+fn definition(graph: AnyGraph) -> Option<Arc<Definition>> {
+    graph.downcast().ok()
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::called::uses_node;
 use super::changed::{each_path, note_seen};
 use super::inner::Engine;
 use super::voided::voided;
@@ -33,11 +34,11 @@ impl Engine {
         let mut former = Vec::new();
         for (at, graph) in under_way.into_iter().filter(|(_, graph)| !current.contains(graph)) {
             let Some(body) = self.0.store.graph(graph).await.map_err(Halt::Store)? else { continue };
+            // One that this version of the crate cannot read is not checked.
             let Ok(name) = Past::read(&body).map(|past| past.name().to_owned()) else { continue };
             let mut namesakes = called.iter().filter(|now| now.name == name).peekable();
             // It would begin again from its start.
-            if namesakes.peek().is_none() && compile::uses_node(caller, &name) && self.called_somewhere(graph).is_none()
-            {
+            if namesakes.peek().is_none() && uses_node(caller, &name) && self.called_somewhere(graph).is_none() {
                 let changes = vec!["it was a workflow when it was called, and is a node now".to_owned()];
                 return Err(Halt::GraphChanged { workflow: name, changes });
             }

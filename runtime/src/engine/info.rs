@@ -235,8 +235,8 @@ fn awaited(last: &[Stored]) -> Vec<String> {
     let is_open = |kind: &EventKind| {
         matches!(kind, EventKind::SignalAwaited { .. } | EventKind::SignalRejected { .. } | EventKind::RequestReopened)
     };
-    // One that was delivered between two programs is awaited in another way by the second, and there all the same.
-    let is_there = |at: usize, path: &str| {
+    // The second of two programs may say of a wait that had got its signal between them that it waits in another way.
+    let was_delivered = |at: usize, path: &str| {
         let before = last[..at].iter().rev().find(|stored| stored.record.path == path);
         before.is_some_and(|stored| matches!(stored.record.kind, EventKind::SignalDelivered { .. }))
     };
@@ -247,7 +247,7 @@ fn awaited(last: &[Stored]) -> Vec<String> {
     };
     let waits = last.iter().enumerate().filter_map(|(at, stored)| match &stored.record.kind {
         EventKind::SignalAwaited { name, .. }
-            if is_left(at, &stored.record.path) && !is_there(at, &stored.record.path) =>
+            if is_left(at, &stored.record.path) && !was_delivered(at, &stored.record.path) =>
         {
             Some(name.clone())
         }

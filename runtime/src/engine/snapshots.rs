@@ -13,7 +13,7 @@ use super::resumable::Past;
 use super::set_back::by_the_clock_of;
 use crate::catch::caught;
 use crate::compile::{check_resources, executable_in, fingerprint};
-use crate::driver::{RunSnapshot, Shadow, print_of};
+use crate::driver::{RunSnapshot, Shadow, SnapshotHead, print_of};
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::run_error::RunError;
@@ -106,6 +106,11 @@ impl Behind {
             stored.time >= before
         })
     }
+
+    /// That of a snapshot of the records so far, which are so many.
+    fn head_of(&self, print: u64, at: u64) -> SnapshotHead {
+        SnapshotHead { print, at, latest: self.latest, owner: self.owner }
+    }
 }
 
 impl Engine {
@@ -124,9 +129,10 @@ impl Engine {
         journal.with_snapshots(next, Arc::clone(due))
     }
 
-    /// What a snapshot depends on, and the workflows that this engine knows as nodes that are called.
+    /// That of the program, and of the workflows that its nodes are known to call: the records of such children are
+    /// translated to the present names of their nodes, or refused, which a snapshot would hide.
     fn print_of(&self, executable: &Executable, definition: &Arc<Definition>) -> u64 {
-        let mut called: Vec<u64> = self.0.called.iter().map(|called| fingerprint(called).hash).collect();
+        let mut called: Vec<u64> = self.called_by(definition).iter().map(|called| fingerprint(called).hash).collect();
         called.sort_unstable();
         called.iter().fold(print_of(executable, definition), |print, called| print.rotate_left(1) ^ called)
     }
@@ -209,14 +215,13 @@ impl Engine {
         }
         let Some(definition) = self.definition_of_graph(&header) else { return Ok(Made::Nothing { at }) };
         let executable = executable_in(&self.0.env, &definition);
-        let (mut snapshot, folded) = match self.fold_on(&header, &executable, &definition).await? {
+        let (snapshot, folded) = match self.fold_on(&header, &executable, &definition).await? {
             Some(snapshot) => (snapshot, 0),
             None => match self.fold_all_of(&header, &executable, &definition).await? {
                 Some(snapshot) => (snapshot, at),
                 None => return Ok(Made::Nothing { at }),
             },
         };
-        snapshot.head.print = self.print_of(&executable, &definition);
         let Ok(state) = snapshot.to_bytes() else { return Ok(Made::Nothing { at }) };
         let bytes = state.len() as u64;
         if state.len() > MOST || bytes / MOST_OF_RECORD > at.max(self.0.env.snapshot_every) {
@@ -234,7 +239,7 @@ impl Engine {
         definition: &Arc<Definition>,
     ) -> Result<Option<RunSnapshot>, Halt> {
         let Some(before) = self.snapshot_that_fits(header, executable, definition).await else { return Ok(None) };
-        let mut at = before.head.at;
+        let (print, mut at) = (before.head.print, before.head.at);
         let mut behind = Behind { latest: before.head.latest, owner: before.head.owner };
         let Ok(Ok(mut shadow)) = caught(|| Shadow::thaw(executable, definition, &before)) else { return Ok(None) };
         drop(before);
@@ -249,7 +254,7 @@ impl Engine {
             let Ok(Ok(())) = caught(|| shadow.take(page)) else { return Ok(None) };
             tokio::task::yield_now().await;
         }
-        Ok(frozen(shadow, at, &behind))
+        Ok(frozen(shadow, behind.head_of(print, at)))
     }
 
     /// From the first record on. `None` if they do not come to a state now that later records leave as it is.
@@ -272,6 +277,7 @@ impl Engine {
         let Some((begins, history)) = past.into_fold() else { return Ok(None) };
         let mut shadow = caught(|| Shadow::begin(executable, definition, begins))
             .unwrap_or_else(|fault| Err(Halt::broken(&definition.name, &fault)))?;
+        let print = self.print_of(executable, definition);
         let mut history = history.into_iter();
         loop {
             let page: Vec<Stored> = history.by_ref().take(PAGE).collect();
@@ -281,7 +287,7 @@ impl Engine {
             caught(|| shadow.take(page)).unwrap_or_else(|fault| Err(Halt::broken(&definition.name, &fault)))?;
             tokio::task::yield_now().await;
         }
-        Ok(frozen(shadow, header.records, &behind))
+        Ok(frozen(shadow, behind.head_of(print, header.records)))
     }
 }
 
@@ -300,6 +306,6 @@ enum Made {
     Never,
 }
 
-fn frozen(mut shadow: Shadow, at: u64, behind: &Behind) -> Option<RunSnapshot> {
-    caught(|| shadow.freeze(at, behind.latest, behind.owner)).ok()?.ok()
+fn frozen(mut shadow: Shadow, head: SnapshotHead) -> Option<RunSnapshot> {
+    caught(|| shadow.freeze(head)).ok()?.ok()
 }

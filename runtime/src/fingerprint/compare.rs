@@ -158,6 +158,17 @@ fn alternatives(label: &str) -> impl Iterator<Item = String> {
     })
 }
 
+/// The place of a recorded label among those of a node: of one that is written like this, or has all of its alternatives, in
+/// whatever order and spelling.
+pub(crate) fn position_of_label(labels: &[impl AsRef<str>], label: &str) -> Option<usize> {
+    labels.iter().position(|known| known.as_ref() == label).or_else(|| {
+        labels.iter().position(|known| {
+            let known: SortedSet<String> = alternatives(known.as_ref()).collect();
+            alternatives(label).all(|one| known.contains(&one))
+        })
+    })
+}
+
 type Today<'f> = &'f dyn Fn(&str) -> Option<String>;
 
 /// The ways in, in a form in which two lists are equal if they have the same meaning; a source that is gone is `None`.

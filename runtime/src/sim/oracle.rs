@@ -1,6 +1,6 @@
-//! The expected result of a run: a plain interpreter of the meaning of graphs, as `analysis` of `graphweft-graph` gives it.
-//! It puts tokens with tags on edges, one after another, along the routes of the scenario, and shares nothing with the
-//! core: its loops and joins are those that the judge has found.
+//! The expected result of a run: a plain interpreter of the meaning of graphs, as `analysis` of `graphweft-graph` gives
+//! it. It puts tokens with tags on edges, one after another, along the routes of the scenario, and shares nothing with
+//! the core: its loops and joins are those that the judge has found.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

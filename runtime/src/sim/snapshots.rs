@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::disk::Disk;
 use crate::compile;
 use crate::core::TimeLimit;
-use crate::driver::{RunSnapshot, Shadow};
+use crate::driver::{RunSnapshot, Shadow, SnapshotHead, print_of};
 use crate::engine::{by_the_clock_of, effective};
 use crate::event::EventKind;
 use crate::store::{RunKey, Snapshot, Stored};
@@ -45,7 +45,8 @@ fn folded(definition: &Arc<Definition>, mut records: Vec<Stored>) -> Result<Stri
     let begins = (Arc::new(input), state, limit);
     let mut shadow = Shadow::begin(&executable, definition, begins).map_err(|halt| format!("{halt:?}"))?;
     shadow.take(effective(records)).map_err(|halt| format!("{halt:?}"))?;
-    let frozen = shadow.freeze(at, latest, owner).and_then(|snapshot| snapshot.to_bytes());
+    let head = SnapshotHead { print: print_of(&executable, definition), at, latest, owner };
+    let frozen = shadow.freeze(head).and_then(|snapshot| snapshot.to_bytes());
     frozen.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(|error| error.to_string())
 }
 

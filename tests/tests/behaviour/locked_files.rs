@@ -82,7 +82,7 @@ async fn what_is_asked_of_a_locked_file_has_its_error_before_the_lock_is_gone() 
     assert_eq!(soon(async { engine.start::<long>(0).await.unwrap().result().await }).await.unwrap(), 0);
 }
 
-/// The one that reads looks at the file for two seconds, since it could not be told from a later one otherwise.
+/// The one that reads looks at the file for two seconds, since times of files are not exact.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_another_begins_to_write_while_it_is_opened_for_reading_is_opened() {
     #[node]

@@ -10,6 +10,7 @@ mod blocked;
 mod bounded_loops;
 mod cancellation;
 mod cannot_continue;
+mod changed_calls;
 mod changed_graphs;
 mod changed_types;
 mod child_records;

@@ -250,7 +250,6 @@ fn what_waited_before_a_delay_was_over_begins_before_the_next_attempt_after_a_cr
     }
     #[node]
     async fn dies(n: u32, #[resource] death: &Death) -> u32 {
-        tokio::time::sleep(Duration::from_millis(100)).await;
         death.come("here").await;
         n
     }
@@ -268,8 +267,10 @@ fn what_waited_before_a_delay_was_over_begins_before_the_next_attempt_after_a_cr
     life(async {
         let death = Death::at("here");
         let engine = remains.engine(&death).max_concurrency(1usize).build().unwrap();
-        let _run = engine.start::<one_by_one>(1).id("run").await.unwrap();
+        let run = engine.start::<one_by_one>(1).id("run").await.unwrap();
         death.came().await;
+        let mut events = run.events();
+        while !matches!(events.next().await.unwrap().kind, EventKind::TimerFired) {}
     });
     let (result, _) = remains.goes_on_with::<one_by_one>(|builder| builder.max_concurrency(1usize));
     assert_eq!(result.unwrap(), 3);

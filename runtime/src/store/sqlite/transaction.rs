@@ -73,7 +73,10 @@ where
     E: Send,
 {
     fn execute(&mut self, connection: &Connection) -> bool {
-        let Some(work) = &mut self.work else { return false };
+        let Some(work) = &mut self.work else {
+            debug_assert!(false, "it is taken when this is dropped");
+            return false;
+        };
         let ended = catch_unwind(AssertUnwindSafe(|| work(connection)));
         let is_written = matches!(ended, Ok(Ok(_)));
         self.ended = Some(ended);
