@@ -8,6 +8,7 @@ use graphweft_graph::{Arrival, END, NodeIx, Presence, START, Way};
 use schemars::Schema;
 use serde::{Deserialize, Serialize};
 
+use crate::fingerprint::position_of_label;
 use crate::node_info::NodeInfo;
 use crate::table::{Definition, Entry, ScopeKind};
 
@@ -408,6 +409,35 @@ impl GraphNode {
             uses: GraphUse::each(entry.map_or_else(Vec::new, Entry::uses), &mut HashSet::new()),
             pool: entry.and_then(|entry| entry.pool).map(str::to_owned),
         }
+    }
+
+    /// The arm that the label of a recorded choice names: an index of [`labels`](Self::labels). The labels of an arm may have been written in
+    /// another order, or spelled like their variants, by the program that has recorded it, and others may have been added since.
+    /// `None` if no arm has them all.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    ///
+    /// #[derive(Route)]
+    /// #[value]
+    /// enum Risk { Low(u32), Medium(u32), High(u32) }
+    ///
+    /// #[node]
+    /// async fn rate(cents: u32) -> Risk { Risk::Low(cents) }
+    /// #[node]
+    /// async fn pay(cents: u32) -> u32 { cents }
+    /// #[node]
+    /// async fn review(cents: u32) -> u32 { cents }
+    /// workflow! { pub rated(u32) -> u32 { START => rate => <high: review, low | medium: pay>; (pay, review) => END; } }
+    ///
+    /// let graph = rated::graph();
+    /// let rate = graph.nodes.iter().find(|node| node.name == "rate").unwrap();
+    /// assert_eq!(rate.labels, ["high", "low | medium"]);
+    /// assert_eq!(rate.arm_of("medium | low"), Some(1));
+    /// assert_eq!(rate.arm_of("none"), None);
+    /// ```
+    pub fn arm_of(&self, label: &str) -> Option<usize> {
+        position_of_label(&self.labels, label)
     }
 
     /// The labels of its arms, with their bounds.

@@ -220,7 +220,10 @@ impl RunView {
             EventKind::SignalAwaited { name, until, .. } => {
                 let thing = self.resolve(path, Kind::Wait);
                 self.note(seq, thing, What::Awaits { signal: name.clone(), until: until.map(millis) });
-                self.things.set(thing, seq, State::Waiting, 0);
+                // One that has got its signal between two programs says only how it waits in the second.
+                if self.things.get(thing).own() != State::Completed {
+                    self.things.set(thing, seq, State::Waiting, 0);
+                }
             }
             EventKind::SignalDelivered { signal } => {
                 let thing = self.resolve(path, Kind::Wait);
@@ -385,8 +388,8 @@ impl RunView {
     fn start_taken(&mut self, scope: u32, label: Option<&str>, seq: u64) {
         let Some(shape) = self.things.get(scope).inside.and_then(|shape| self.shapes.get(shape)) else { return };
         let Some(start) = shape.nodes.get(START) else { return };
-        if matches!(self.things.get(scope).kind, Kind::Run | Kind::Child) && !start.labels.is_empty() {
-            self.start_arms.insert(scope, (0..start.labels.len()).collect());
+        if matches!(self.things.get(scope).kind, Kind::Run | Kind::Child) && !start.labels().is_empty() {
+            self.start_arms.insert(scope, (0..start.labels().len()).collect());
             return;
         }
         let taken = shape.taken(START, label);
@@ -415,7 +418,7 @@ impl RunView {
         };
         let arms: Vec<usize> = possible.iter().copied().filter(leads).collect();
         if let [arm] = arms[..] {
-            let label = shape.nodes[START].labels.get(arm).cloned();
+            let label = shape.nodes[START].labels().get(arm).cloned();
             let taken = shape.taken(START, label.as_deref());
             self.start_arms.remove(&scope);
             self.take(scope, seq, &taken);

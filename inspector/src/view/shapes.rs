@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use graphweft::{Graph, GraphNodeKind, Graphs};
+use graphweft::{Graph, GraphNode, GraphNodeKind, Graphs};
 
 /// The graphs of a run, those inside of `[..]` among them.
 #[derive(Debug, Default)]
@@ -27,7 +27,8 @@ pub(super) struct Shape {
 pub(super) struct Node {
     pub(super) name: String,
     pub(super) inside: Inside,
-    pub(super) labels: Vec<String>,
+    /// The node with its arms, if it has some.
+    choice: Option<GraphNode>,
     /// Its edges.
     pub(super) out: Vec<usize>,
     in_loop: bool,
@@ -84,11 +85,12 @@ impl Shapes {
             // The edge from START to END of a workflow without an output is implied, and no picture has it.
             let is_shown = |from: usize, to: usize| !(graph.is_unit && from == START && to == END);
             let out = edges.filter(|(_, edge)| edge.from == at && is_shown(edge.from, edge.to)).map(|(edge, _)| edge);
-            let (name, labels, out) = (node.name.clone(), node.labels.clone(), out.collect());
+            let choice = Some(node).filter(|node| !node.labels.is_empty()).cloned();
+            let (name, out) = (node.name.clone(), out.collect());
             if at > END {
                 shape.by_name.insert(name.clone(), at);
             }
-            shape.nodes.push(Node { name, inside, labels, out, in_loop: node.in_loop.is_some() });
+            shape.nodes.push(Node { name, inside, choice, out, in_loop: node.in_loop.is_some() });
         }
         shape.edges = graph.edges.iter().map(|edge| (edge.to, edge.arms.clone())).collect();
         shape.is_single = graph.nodes.len() == 3 && graph.nodes.iter().all(|node| node.labels.is_empty());
@@ -114,6 +116,13 @@ impl Shapes {
     }
 }
 
+impl Node {
+    /// The labels of its arms, in order.
+    pub(super) fn labels(&self) -> &[String] {
+        self.choice.as_ref().map_or(&[], |choice| &choice.labels)
+    }
+}
+
 impl Shape {
     fn empty() -> Self {
         Shape { nodes: Vec::new(), edges: Vec::new(), by_name: HashMap::new(), is_single: false }
@@ -126,11 +135,8 @@ impl Shape {
     /// The edges of a node that an arm takes, by its label; all of them for a node without arms.
     pub(super) fn taken(&self, node: usize, label: Option<&str>) -> Vec<usize> {
         let Some(data) = self.nodes.get(node) else { return Vec::new() };
-        if data.labels.is_empty() {
-            return data.out.clone();
-        }
-        let arm = label.and_then(|label| data.labels.iter().position(|one| one == label));
-        let Some(arm) = arm else { return Vec::new() };
+        let Some(choice) = &data.choice else { return data.out.clone() };
+        let Some(arm) = label.and_then(|label| choice.arm_of(label)) else { return Vec::new() };
         data.out.iter().copied().filter(|edge| self.edges[*edge].1.contains(&arm)).collect()
     }
 }

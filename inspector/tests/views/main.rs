@@ -5,6 +5,7 @@ mod flows;
 mod moments;
 mod read;
 mod snapshots;
+mod upgrades;
 
 use std::collections::HashMap;
 
