@@ -140,6 +140,7 @@ pub(crate) async fn drive(
     invocation: &mut Invocation,
 ) -> Result<Reply, Stop> {
     let (id, input) = (invocation.key.clone(), invocation.input.clone());
+    tracing::debug!(run = id, workflow, "an attempt to drive a run begins");
     let state = invocation.own_state().await?;
     let mut object = Object::read(&id, state).map_err(|error| Stop::Broken(error.to_string()))?;
     let records = object.header.as_ref().map(|header| header.records);

@@ -56,6 +56,7 @@ impl Pools {
             Err(error) if has_begun => return Err(Stop::Broken(format!("the task cannot be read any more: {error}"))),
             Err(error) => return Ok(Err((400, format!("this is no task of a pool: {error}")))),
         };
+        tracing::debug!(run = task.run_id, path = task.path, "an attempt at a node of a pool is here");
         if has_begun && task.at_most_once {
             // The worker before this one has died in it.
             return Ok(reply(&NodeResult::of_fault(Fault::Interrupted)));

@@ -1,23 +1,40 @@
 //! Holds what runs have recorded against what their nodes have done.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::SystemTime;
 
 use graphweft::prelude::*;
 use graphweft_restate::RunHandle;
 
+use crate::attempts::WHOLE_RUN;
+
 /// What the ledger says of the nodes of all runs.
 #[derive(Debug)]
 pub struct Judge {
-    /// The last start of each node, and how often it has ended.
-    nodes: HashMap<(String, String), (u128, u32)>,
-    /// How often nodes of each run have begun.
-    starts: HashMap<String, u32>,
+    /// The lines of each run by their paths, in the order of their times.
+    lines: HashMap<String, BTreeMap<String, Vec<Line>>>,
     /// How many records were compared.
     pub judged: u64,
     /// How many nodes have ended more than once.
     pub twice: u64,
+    /// How many nodes have begun after their record, by attempts from before it.
+    pub late: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    what: What,
+    micros: u128,
+    process: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// A process was given an attempt.
+    Attempt,
+    Start,
+    End,
 }
 
 impl Judge {
@@ -27,34 +44,45 @@ impl Judge {
     /// If it cannot be read.
     #[must_use]
     pub fn of(ledger: &Path) -> Self {
-        let mut nodes: HashMap<(String, String), (u128, u32)> = HashMap::new();
-        let mut starts: HashMap<String, u32> = HashMap::new();
+        let mut lines: HashMap<String, BTreeMap<String, Vec<Line>>> = HashMap::new();
         for line in std::fs::read_to_string(ledger).expect("nodes have run").lines() {
             let words: Vec<_> = line.split(' ').collect();
-            let [what, micros, run, path, _] = words[..] else { panic!("{line}") };
-            let seen = nodes.entry((run.to_owned(), path.to_owned())).or_default();
-            if what == "start" {
-                seen.0 = micros.parse().expect("a number");
-                *starts.entry(run.to_owned()).or_default() += 1;
-            } else {
-                seen.1 += 1;
-            }
+            let [what, micros, run, path, process] = words[..] else { panic!("{line}") };
+            let what = match what {
+                "attempt" => What::Attempt,
+                "start" => What::Start,
+                "end" => What::End,
+                _ => panic!("{line}"),
+            };
+            let (micros, process) = (micros.parse().expect("a number"), process.parse().expect("a number"));
+            let of_run = lines.entry(run.to_owned()).or_default();
+            of_run.entry(path.to_owned()).or_default().push(Line { what, micros, process });
         }
-        Judge { nodes, starts, judged: 0, twice: 0 }
+        for of_path in lines.values_mut().flat_map(BTreeMap::values_mut) {
+            of_path.sort_by_key(|line| line.micros);
+        }
+        Judge { lines, judged: 0, twice: 0, late: 0 }
     }
 
     /// How often nodes of a run have begun.
     #[must_use]
-    pub fn starts_of(&self, run: &str) -> u32 {
-        self.starts.get(run).copied().unwrap_or_default()
+    pub fn starts_of(&self, run: &str) -> usize {
+        let lines = self.lines.get(run).into_iter().flat_map(BTreeMap::values).flatten();
+        lines.filter(|line| line.what == What::Start).count()
     }
 
     /// Compares a run that has ended.
+    ///
+    /// A process that was stopped in the moment in which it was about to begin a node, or whose server has lost the run in that
+    /// moment, begins the node when it continues, and another one may have executed it meanwhile. So the start is counted as
+    /// [`late`](Self::late) if the attempt was given to the process before the record, and the process had not executed the node in it.
     ///
     /// # Panics
     /// If a node began again after its completion was recorded, was recorded twice, or was recorded and has not ended.
     pub async fn compare<W: graphweft::Workflow>(&mut self, run: &RunHandle<W>) {
         let events = run.events_from(0).await.expect("a server answers");
+        let Some(lines) = self.lines.get(run.id()) else { return };
+        let none = Vec::new();
         let mut recorded = HashMap::new();
         for event in events {
             let EventKind::NodeCompleted { .. } = event.kind else { continue };
@@ -64,12 +92,27 @@ impl Judge {
                 run.id(),
                 event.path
             );
-            let Some((started, ended)) = self.nodes.get(&(run.id().to_owned(), event.path.clone())) else { continue };
+            let Some(of_node) = lines.get(&event.path) else { continue };
+            let ends = of_node.iter().filter(|line| line.what == What::End).count();
             self.judged += 1;
-            self.twice += u64::from(*ended > 1);
+            self.twice += u64::from(ends > 1);
             let time = event.time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros() + 1000;
-            assert!(*started <= time, "{}: {} began again after its record", run.id(), event.path);
-            assert!(*ended > 0, "{}: {} is recorded and has not ended", run.id(), event.path);
+            for start in of_node.iter().filter(|line| line.what == What::Start && line.micros > time) {
+                let of_run = lines.get(WHOLE_RUN).unwrap_or(&none);
+                let own = of_node.iter().chain(of_run).filter(|line| line.process == start.process);
+                let attempts = own.clone().filter(|line| line.what == What::Attempt && line.micros <= start.micros);
+                let given = attempts.map(|line| line.micros).max().unwrap_or(u128::MAX);
+                let has_executed =
+                    own.clone().any(|line| line.what == What::End && (given..=time).contains(&line.micros));
+                assert!(
+                    given <= time && !has_executed,
+                    "{}: {} began again after its record at {time}: {of_node:#?}, {of_run:#?}",
+                    run.id(),
+                    event.path
+                );
+                self.late += 1;
+            }
+            assert!(ends > 0, "{}: {} is recorded and has not ended", run.id(), event.path);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Servers of Restate, workers and a balancer on loopback, for tests. The programs of Restate are in `GRAPHWEFT_RESTATE_BIN`.
 
+pub mod attempts;
 pub mod balancer;
 pub mod cluster;
 pub mod dice;

@@ -13,7 +13,8 @@ pub fn ledger() -> PathBuf {
     PathBuf::from(std::env::var_os("GRAPHWEFT_LEDGER").expect("the harness sets it"))
 }
 
-fn note(what: &str, run: &str, path: &str) {
+/// Adds a line to the ledger.
+pub(crate) fn note(what: &str, run: &str, path: &str) {
     let micros = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
     let line = format!("{what} {micros} {run} {path} {}\n", std::process::id());
     let mut file = OpenOptions::new().create(true).append(true).open(ledger()).expect("the ledger can be written to");

@@ -108,10 +108,11 @@ async fn chaos(servers: usize) {
     assert!(judge.judged > 10 * runs, "the ledger knows the paths");
     println!(
         "{servers} server(s), seed {seed}: {} runs, {killed} workers killed, {stopped} stopped, {crashed} servers crashed, \
-         {} records compared, {} nodes ended twice, {took:?}",
+         {} records compared, {} nodes ended twice, {} begun late, {took:?}",
         4 * runs,
         judge.judged,
-        judge.twice
+        judge.twice,
+        judge.late
     );
 }
 

@@ -5,6 +5,7 @@ use graphweft_restate_tests::workflows::{approval, batch, fan, frames, long, onc
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    graphweft_restate_tests::attempts::leave_in_ledger();
     let port: u16 = std::env::args().nth(1).ok_or("the port")?.parse()?;
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     let worker = Worker::builder().register::<batch>().register::<approval>().register::<long>();
