@@ -19,7 +19,7 @@ use crate::event::{Begins, EventKind};
 use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{
-    Append, Appended, Claim, Claimed, HeaderChange, Records, RunHeader, RunQuery, RunStatus, StoreError, Stored,
+    Append, Appended, Claim, Claimed, HeaderChange, Owner, Records, RunHeader, RunQuery, RunStatus, StoreError, Stored,
 };
 use crate::table::Definition;
 
@@ -98,6 +98,8 @@ impl Engine {
         let undriven = Undriven::by(self);
         self.halted().clear();
         self.0.recovers.store(true, Ordering::Release);
+        // Before they are claimed, which is a record: what is refused is not changed.
+        self.check_unfit(&mut recovery).await?;
         // Without this, a run that is resumed and stops at once could be claimed for ever.
         let mut seen = Vec::new();
         loop {
@@ -127,7 +129,7 @@ impl Engine {
             }
         }
         undriven.done();
-        self.check_suspended(&mut recovery).await?;
+        self.check_newest(&mut recovery).await?;
         let query = RunQuery {
             not_workflows: self.0.workflows.keys().cloned().collect(),
             status: vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping],
@@ -358,26 +360,37 @@ impl Engine {
         Ok(())
     }
 
-    /// Reports suspended runs of registered workflows that no living engine has, and that this program could not resume
-    /// when they are due.
-    async fn check_suspended(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
+    /// Reports unfinished runs that no living engine has and that this program cannot resume: all with a changed graph, or without a
+    /// resource. They are not claimed then.
+    async fn check_unfit(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
         for (name, versions) in self.0.workflows.iter() {
-            let suspended = RunQuery {
+            let lacks_resources = |version: &Version| check_resources(&self.0.env, &version.definition).is_err();
+            let unfit = RunQuery {
                 workflows: vec![name.clone()],
-                status: vec![RunStatus::Waiting, RunStatus::Sleeping],
+                status: vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping],
+                not_graphs: match versions.all().any(lacks_resources) {
+                    true => Vec::new(),
+                    false => versions.all().map(Version::graph).collect(),
+                },
                 limit: CLAIMED_AT_ONCE,
                 ..RunQuery::default()
             };
-            if versions.all().any(|version| check_resources(&self.0.env, &version.definition).is_err()) {
-                self.check_all(suspended, recovery).await?;
-                continue;
-            }
-            let changed = RunQuery { not_graphs: versions.all().map(Version::graph).collect(), ..suspended.clone() };
-            self.check_all(changed, recovery).await?;
-            // A limited number, so that starting takes the same time however many wait. The others are checked when a
-            // call concerns them.
-            let newest = self.0.store.list(RunQuery { limit: CHECKED, ..suspended }).await?;
-            self.check_each(newest, recovery).await?;
+            self.check_all(unfit, recovery).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports suspended runs that no living engine has, and that this program could not resume when they are due. A limited number, so
+    /// that starting takes the same time however many wait. The others are checked when a call concerns them.
+    async fn check_newest(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
+        for name in self.0.workflows.keys() {
+            let newest = RunQuery {
+                workflows: vec![name.clone()],
+                status: vec![RunStatus::Waiting, RunStatus::Sleeping],
+                limit: CHECKED,
+                ..RunQuery::default()
+            };
+            self.check_each(self.0.store.list(newest).await?, recovery).await?;
         }
         Ok(())
     }
@@ -392,7 +405,16 @@ impl Engine {
         }
     }
 
-    async fn check_each(&self, runs: Vec<RunHeader>, recovery: &mut Recovery) -> Result<(), StoreError> {
+    async fn check_each(&self, mut runs: Vec<RunHeader>, recovery: &mut Recovery) -> Result<(), StoreError> {
+        let mut owners: Vec<Owner> = runs.iter().filter_map(|header| header.owner).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        for owner in owners {
+            // It is asked once, and not for each of its runs.
+            if Some(owner) != self.0.owner.get().copied() && self.0.store.is_alive(owner).await? {
+                runs.retain(|header| header.owner != Some(owner));
+            }
+        }
         let checked = futures_util::stream::iter(runs).map(|header| async move {
             // One that could not be resumed is reported already.
             let is_reported = self.halted().contains_key(&header.key);
