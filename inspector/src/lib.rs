@@ -23,6 +23,7 @@
 //! - [`Problem`]: how a request is refused.
 //! - `mcp`, with the feature of this name: workflows as the tools of an MCP server.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod api;
 mod extract;

@@ -2,6 +2,7 @@
 #![doc = include_str!("../docs/links.md")]
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod around;
 mod ask;
