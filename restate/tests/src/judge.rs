@@ -99,13 +99,8 @@ impl Judge {
             let time = event.time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros() + 1000;
             for start in of_node.iter().filter(|line| line.what == What::Start && line.micros > time) {
                 let of_run = lines.get(WHOLE_RUN).unwrap_or(&none);
-                let own = of_node.iter().chain(of_run).filter(|line| line.process == start.process);
-                let attempts = own.clone().filter(|line| line.what == What::Attempt && line.micros <= start.micros);
-                let given = attempts.map(|line| line.micros).max().unwrap_or(u128::MAX);
-                let has_executed =
-                    own.clone().any(|line| line.what == What::End && (given..=time).contains(&line.micros));
                 assert!(
-                    given <= time && !has_executed,
+                    is_late(start, time, of_node.iter().chain(of_run)),
                     "{}: {} began again after its record at {time}: {of_node:#?}, {of_run:#?}",
                     run.id(),
                     event.path
@@ -114,5 +109,33 @@ impl Judge {
             }
             assert!(ends > 0, "{}: {} is recorded and has not ended", run.id(), event.path);
         }
+    }
+}
+
+/// Whether a start after the record is by an attempt from before it, in which the process had not executed the node.
+fn is_late<'l>(start: &Line, recorded: u128, lines: impl Iterator<Item = &'l Line>) -> bool {
+    let own: Vec<&Line> = lines.filter(|line| line.process == start.process && line.micros <= start.micros).collect();
+    let attempts = own.iter().filter(|line| line.what == What::Attempt);
+    let Some(given) = attempts.map(|line| line.micros).max() else { return false };
+    let has_executed = own.iter().any(|line| line.what == What::End && (given..=recorded).contains(&line.micros));
+    given <= recorded && !has_executed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_late_only_in_an_attempt_from_before_the_record_that_has_not_executed_the_node() {
+        let line = |what, micros, process| Line { what, micros, process };
+        let (start, recorded) = (line(What::Start, 90, 1), 50);
+        let is_late = |lines: &[Line]| is_late(&start, recorded, lines.iter());
+        let other = [line(What::Attempt, 20, 2), line(What::Start, 30, 2), line(What::End, 40, 2)];
+        let with = |own: &[Line]| is_late(&[&other, own].concat());
+        assert!(with(&[line(What::Attempt, 10, 1)]), "stopped before it began, and another one has executed it");
+        assert!(!with(&[line(What::Attempt, 60, 1)]), "given after the record");
+        assert!(!with(&[line(What::Attempt, 10, 1), line(What::Attempt, 60, 1)]), "given once more after the record");
+        assert!(!with(&[line(What::Attempt, 10, 1), line(What::End, 40, 1)]), "executed in the same attempt");
+        assert!(!with(&[]), "given by no one");
     }
 }

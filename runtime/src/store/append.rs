@@ -30,7 +30,7 @@ use super::status::RunStatus;
 /// assert_eq!(store.append(batch).await?, Appended::Conflict); // records 0 and 1 are there already
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Append {
     /// The run.

@@ -107,7 +107,7 @@ impl QuestionPlace {
 /// assert!(MemoryStore::new().open_questions(query).await?.is_empty());
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct QuestionQuery {
     /// Of runs whose ids begin with this.

@@ -23,7 +23,7 @@ use crate::event::EventKind;
 ///     record
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Claim {
     /// The new owner.
@@ -76,7 +76,7 @@ impl Claim {
 /// claimed.damaged.push(Damaged::new(RunKey::new(7), "order-7", torn)); // reported, and not taken over
 /// assert!(claimed.runs.is_empty());
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Claimed {
     /// The runs that the caller now owns, including the new record.
@@ -104,7 +104,7 @@ pub struct Claimed {
 /// let torn = StoreError::Other { message: "its row ends early".into() };
 /// assert_eq!(report(&[Damaged::new(RunKey::new(7), "order-7", torn)]), ["order-7: its row ends early"]);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Damaged {
     /// Its number, for [`Claim::except`].

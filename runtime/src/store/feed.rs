@@ -63,7 +63,7 @@ impl FeedPlace {
 /// assert!(store.feed(query).await?.records.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct FeedQuery {
     /// Those behind this place.
@@ -105,7 +105,7 @@ impl FeedQuery {
 ///
 /// assert_eq!(graphweft::block_on(count(&MemoryStore::new())).unwrap(), 0);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct FeedPage {
     /// The records, in the order of their commits. There may be none though the page is not the last one: those that
@@ -139,7 +139,7 @@ pub struct FeedPage {
 /// assert_eq!(line(&page.records[0]), "order-7 0: run_started");
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FeedRecord {
     /// The place behind it.

@@ -27,7 +27,7 @@ use crate::event::{StartedBy, Tags};
 /// assert_eq!((&*header.id, &*header.tags["tenant"], header.records), ("order-7", "acme", 0));
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewRun {
     /// Its id, unique in the store.
@@ -111,7 +111,7 @@ impl NewRun {
 /// assert_eq!(first.key, same.key);
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Created {
     /// A new run.
@@ -233,7 +233,7 @@ impl RunHeader {
 /// assert!(matches!(begun, StartedOver::Existing)); // and the first run has not ended
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StartedOver {
     /// Both are recorded; this is the new run.

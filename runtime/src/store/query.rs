@@ -19,7 +19,7 @@ use crate::event::Tags;
 /// assert_eq!(MemoryStore::new().count(query).await?, 0);
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RunQuery {
     /// Whose ids begin with this.

@@ -107,6 +107,13 @@ impl<'r> IntoIterator for &'r Records {
     }
 }
 
+/// As records, in whatever form they are held.
+impl PartialEq for Records {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
 impl fmt::Debug for Records {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()

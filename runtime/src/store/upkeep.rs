@@ -17,7 +17,7 @@ use super::ids::{Owner, RunKey};
 ///     ids.iter().filter(|(key, _)| delete.runs.contains(key)).map(|(_, id)| (id.clone(), until)).collect()
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Delete {
     /// Their numbers.
@@ -53,7 +53,7 @@ impl Delete {
 ///     may
 /// }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ReserveTask {
     /// Its name.
