@@ -47,6 +47,8 @@ impl States {
             EventKind::Answered { unchecked: true, .. } => self.set(path, State::Unchecked),
             EventKind::Answered { unchecked: false, .. } => self.set(path, State::Answered),
             EventKind::AnswerAccepted => self.replace(path, State::Unchecked, State::Answered),
+            // Its node may have dropped it, or have ended, while this was being appended.
+            EventKind::AnswerRejected { .. } if matches!(self.get(path), Some(State::Withdrawn | State::Over)) => {}
             EventKind::AnswerRejected { .. } => self.set(path, State::Open),
             EventKind::RequestWithdrawn => {
                 self.withdraw(Some(path));

@@ -412,6 +412,11 @@ impl Follower {
         {
             return Err(format!("is in `{around}`, which is not under way"));
         }
+        if let EventKind::NodeStarted { .. } = kind
+            && let Some(at) = self.sites.needless(path, &self.completed)
+        {
+            return Err(format!("begins, and all that `{at}` leads to is done"));
+        }
         if let EventKind::NodeStarted { inside: Some(_), .. } = kind {
             self.forget_inside(path);
         }

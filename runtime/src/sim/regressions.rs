@@ -573,3 +573,13 @@ fn an_answer_that_its_node_has_rejected_stays_rejected_in_a_retried_run() {
             "faults":[{"at":2,"carried_out":true,"how":"Dies"}],"retries":true}"#,
     );
 }
+
+/// The rejection of the answer before was recorded after the withdrawal was made, and opened the question again.
+#[test]
+fn a_question_that_is_dropped_while_a_rejection_is_being_recorded_has_no_answer() {
+    holds(
+        r#"{"chance":6112474198358216744,"flow":{"graph":"n5 => END; (n4) => n5; n3 => n4; START => n3",
+                "nodes":{"n5":{"does":[{"Remind":{"millis":1}}]}}},"commit_takes":3,
+            "faults":[{"at":1,"carried_out":true,"how":"Dies"},{"at":6,"carried_out":true,"how":"Dies"}]}"#,
+    );
+}

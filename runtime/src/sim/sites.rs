@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use graphweft_graph::Graph;
+use graphweft_graph::{Graph, NodeIx};
 
 use super::scenario::{Doing, Flow, Inside, Scenario, Special};
+use super::wiring;
 
 /// For the name of each node, the node with the graph around it.
 #[derive(Debug)]
 pub(super) struct Sites {
     scenario: Scenario,
     around: BTreeMap<String, Around>,
+    /// For the name of each node that only leads to collecting nodes, the names of these.
+    collected_by: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -38,7 +41,16 @@ impl Sites {
             let of_job = Around { is_job: true, is_in_job: true, most_nodes: job.max_parallel, ..Around::default() };
             stand_in(job, &of_job, &mut around);
         }
-        Sites { scenario: scenario.clone(), around }
+        let mut collected_by = BTreeMap::new();
+        let mut left: Vec<&Flow> = [&scenario.flow].into_iter().chain(&scenario.jobs).collect();
+        while let Some(flow) = left.pop() {
+            let graph = graphweft_judge::notation::read(&flow.graph);
+            let name = |node: NodeIx| graph.nodes[node].id.clone();
+            let collected = wiring::collected_by(&graph).into_iter();
+            collected_by.extend(collected.map(|(node, by)| (name(node), by.into_iter().map(name).collect())));
+            left.extend(flow.insides().map(|(_, inside)| inside.flow()));
+        }
+        Sites { scenario: scenario.clone(), around, collected_by }
     }
 
     /// How long the run may take.
@@ -62,6 +74,17 @@ impl Sites {
             left.extend(flow.insides().map(|(_, inside)| inside.flow()));
         }
         None
+    }
+
+    /// A node, this one or one around it, that leads to collecting nodes only, all of which are done.
+    pub(super) fn needless(&self, path: &str, done: &BTreeSet<String>) -> Option<String> {
+        self.with_above(path).into_iter().find(|at| {
+            let name = name_of(at);
+            let Some(collecting) = self.collected_by.get(name) else { return false };
+            let before = at.rfind('/').map_or(0, |slash| slash + 1);
+            let beside = |other: &String| format!("{}{other}{}", &at[..before], &at[before + name.len()..]);
+            collecting.iter().all(|other| done.contains(&beside(other)))
+        })
     }
 
     /// Whether it is a node of a graph, and no request.

@@ -1,8 +1,8 @@
 //! Properties of edges and nodes, from a graph and the loops that the judge has found in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, Way};
+use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, START, Way};
 use graphweft_judge::judge::Verdict;
 
 /// How many loops there are around the one that a choice of a node leads round again: the innermost, if there are several.
@@ -50,4 +50,23 @@ pub(super) fn only_collected(graph: &Graph<String>) -> BTreeSet<NodeIx> {
         }
     }
     (0..graph.nodes.len()).filter(|node| !elsewhere.contains(node)).collect()
+}
+
+/// For each node that leads to collecting nodes and nowhere else, these: once all of them are done nothing needs it. Only where no loop is.
+pub(super) fn collected_by(graph: &Graph<String>) -> BTreeMap<NodeIx, BTreeSet<NodeIx>> {
+    let targets = |from: NodeIx| graph.edges.iter().filter(move |edge| edge.from == from).map(|edge| edge.to);
+    let collects = |node: NodeIx| graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
+    // All that a node leads to, up to collecting nodes or, without them, to the end.
+    let reached = |from: NodeIx, stops: &dyn Fn(NodeIx) -> bool| {
+        let (mut open, mut seen) = (targets(from).collect::<Vec<_>>(), BTreeSet::new());
+        while let Some(node) = open.pop() {
+            if seen.insert(node) && !stops(node) {
+                open.extend(targets(node));
+            }
+        }
+        seen
+    };
+    let has_loop = (0..graph.nodes.len()).any(|node| reached(node, &|_| false).contains(&node));
+    let nodes = only_collected(graph).into_iter().filter(|node| !has_loop && *node != START);
+    nodes.map(|node| (node, reached(node, &collects).into_iter().filter(|at| collects(*at)).collect())).collect()
 }

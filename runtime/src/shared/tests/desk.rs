@@ -109,6 +109,17 @@ fn an_unchecked_answer_that_crosses_a_withdrawal_is_void_however_far_its_node_is
 }
 
 #[test]
+fn a_question_that_is_dropped_while_a_rejection_is_being_recorded_cannot_be_answered() {
+    let desk = read(&[asked(), unchecked()]);
+    let rejected = EventKind::AnswerRejected { field: ".".to_owned(), message: "no number".to_owned() };
+    desk.note(QUESTION, &rejected, None);
+    desk.note(QUESTION, &EventKind::RequestWithdrawn, None);
+    let _none = desk.recorded(&record(&rejected), 2);
+    let answered = desk.take_answer("run", QUESTION, &json!(2));
+    assert!(matches!(answered, Err(AnswerError::Withdrawn { .. })), "{answered:?}");
+}
+
+#[test]
 fn a_checked_answer_outlives_the_withdrawal_that_it_crosses() {
     let noted = [EventKind::RequestWithdrawn, EventKind::RequestReopened];
     let (desk, records) = crossed(&[asked()], &noted, &checked());
