@@ -46,8 +46,6 @@ pub(crate) enum CliError {
          and answer again"
     )]
     NoProcess { workflow: String },
-    #[error("the events of run `{run}` could not be read to its end; `tail` it again")]
-    EventsUnread { run: String },
     #[error("run `{run}` has not ended; wait for it, or cancel it first")]
     NotFailed { run: String },
     #[error("run `{run}` has already ended: {}; nothing was cancelled", word(*.status))]
@@ -111,7 +109,6 @@ impl CliError {
             CliError::NoWorkflows => return ("not_registered", None),
             CliError::NeedsCode { .. } | CliError::NoProcess { .. } => return ("not_registered", None),
             CliError::NotJson { .. } => return ("invalid_json", None),
-            CliError::EventsUnread { .. } => return ("store_failed", None),
             CliError::NotFailed { .. } => return ("not_failed", None),
             CliError::RunOver { .. } => return ("run_over", None),
             CliError::Build(_) => return ("build_failed", None),

@@ -3,9 +3,9 @@
 use std::io;
 use std::time::UNIX_EPOCH;
 
-use graphweft::{Engine, Event, EventKind, Run};
+use graphweft::{Engine, Event, EventKind, Events, RunError};
 use graphweft_inspector::view::Conversations;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arguments::{Output, Tail};
 use crate::conversation;
@@ -30,43 +30,24 @@ pub(crate) async fn tail(engine: &Engine, asked: Tail, output: Output) -> Result
         print::line(format!("{what}  {said}").trim_end())
     };
     let printed = match asked.follow {
-        true => follow(&run, &mut show).await,
-        false => {
-            let shown = engine.history(run.id()).await?.iter().flatten().try_for_each(&mut show);
-            shown.map(|()| Followed::ToItsEnd)
-        }
+        true => follow(run.events(), &mut show).await,
+        false => engine.history(run.id()).await?.iter().flatten().try_for_each(&mut show).map(|()| None),
     };
-    let status = run.status().await?;
-    if matches!(printed, Ok(Followed::ToAnotherEnd)) && !status.is_over() {
-        // It has the reason, if that is a record that cannot be read.
-        engine.history(run.id()).await?;
-        return Err(CliError::EventsUnread { run: asked.run });
+    if let Ok(Some(unread)) = printed {
+        return Err(unread.into());
     }
-    Ended::of(status).having_printed(printed.map(drop))
+    Ended::of(run.status().await?).having_printed(printed.map(drop))
 }
 
-enum Followed {
-    /// To the end of the run, or as long as was wanted.
-    ToItsEnd,
-    /// The run has no more events here, and the last one was not its end.
-    ToAnotherEnd,
-}
-
-/// Until the run ends, Ctrl-C, or no one reads any more.
-async fn follow(run: &Run<Value>, show: &mut impl FnMut(&Event) -> io::Result<()>) -> io::Result<Followed> {
-    let mut events = run.events();
-    let mut has_ended = false;
+/// Until the run ends, Ctrl-C, or no one reads any more. `Some`: why its events are not read to their end.
+async fn follow(mut events: Events, show: &mut impl FnMut(&Event) -> io::Result<()>) -> io::Result<Option<RunError>> {
     loop {
         tokio::select! {
             event = events.next() => match event {
-                Some(event) => {
-                    has_ended = event.is_terminal() || has_ended && event.derived;
-                    show(&event)?;
-                }
-                None if has_ended => return Ok(Followed::ToItsEnd),
-                None => return Ok(Followed::ToAnotherEnd),
+                Some(event) => show(&event)?,
+                None => return Ok(events.error().cloned()),
             },
-            _ = tokio::signal::ctrl_c() => return Ok(Followed::ToItsEnd),
+            _ = tokio::signal::ctrl_c() => return Ok(None),
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// The events of a run: past ones, then each as it is recorded. If the server of the store is away, or its file locked,
 /// they continue when it is back. Ends after the last event of the run, and before that if the store cannot be read for
 /// another reason, or the engine is gone: at [`Engine::shutdown`], or when every clone of the [`Engine`]
-/// has been dropped and it does not execute the run (any more). Events recorded by then are returned first.
+/// has been dropped and it does not execute the run (any more): [`error`](Self::error) says which. Events recorded by then are returned first.
 ///
 /// Events are buffered until they are read, so a stream that is never read grows with its run.
 ///
@@ -73,6 +73,8 @@ pub struct Events {
     /// Whether the last event was the end of the run. If the run was retried, more events follow.
     saw_end: bool,
     ended: bool,
+    /// Why it has ended before the run.
+    error: Option<RunError>,
 }
 
 enum From {
@@ -120,6 +122,7 @@ impl Events {
             from: From::Unknown,
             saw_end: false,
             ended: false,
+            error: None,
         };
         // Events that are not recorded are received from now on, and not only from the first poll on.
         events.from = events.look();
@@ -129,6 +132,34 @@ impl Events {
     /// The next event; `None` after the last one. Cancel safe.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|waker| Pin::new(&mut *self).poll_next(waker)).await
+    }
+
+    /// Why it has ended before the last event of the run: [`RunError::Store`] if the store cannot be read, [`RunError::ShutDown`] if the
+    /// engine is gone, [`RunError::NoTimers`] or [`RunError::NoRuntime`] where the run of another process cannot be followed. `None` before
+    /// that, and if the run has ended or was deleted.
+    ///
+    /// ```
+    /// use graphweft::RunError;
+    /// use graphweft::prelude::*;
+    ///
+    /// #[node]
+    /// async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+    /// workflow! { publish() -> bool { START => review; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// let mut events = engine.start::<publish>(()).await?.events();
+    /// engine.shutdown().await;
+    /// while events.next().await.is_some() {}
+    /// assert_eq!(events.error(), Some(&RunError::ShutDown));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn error(&self) -> Option<&RunError> {
+        self.error.as_ref()
+    }
+
+    fn end_before_run(&mut self, error: RunError) {
+        (self.ended, self.error) = (true, Some(error));
     }
 
     fn look(&mut self) -> From {
@@ -282,7 +313,7 @@ impl Stream for Events {
                     }
                     Poll::Ready(Err(error)) => {
                         tracing::warn!(run = self.run_id, %error, "the events of a run cannot be read");
-                        self.ended = true;
+                        self.end_before_run(RunError::Store(error));
                     }
                     Poll::Ready(Ok(Page { events, next, is_over, deriver })) => {
                         let is_end = events.is_empty();
@@ -294,8 +325,9 @@ impl Stream for Events {
                                 self.add_recent_before(u64::MAX);
                                 From::Live(self.next, live)
                             }
+                            _ if is_over => From::Unknown,
                             Then::Look | Then::Live(_, None) if is_end && closing.is_cancelled() => {
-                                self.ended = true;
+                                self.end_before_run(RunError::ShutDown);
                                 From::Unknown
                             }
                             Then::Look | Then::Live(_, None) if is_end => {
@@ -305,7 +337,7 @@ impl Stream for Events {
                                     Err(unfit) => {
                                         let error = RunError::from(unfit);
                                         tracing::warn!(run = self.run_id, %error, "the events of a run are not followed");
-                                        self.ended = true;
+                                        self.end_before_run(error);
                                         From::Unknown
                                     }
                                 }

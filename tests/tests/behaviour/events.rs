@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use futures::StreamExt;
 use graphweft::prelude::*;
+use graphweft::store::{BoxFuture, MemoryStore, RunKey, Store, StoreError, Stored};
 use graphweft::{AfterFailure, Event, EventKind, EventPosition};
 use graphweft_tests::{paths, records, records_of};
 use tokio::sync::Notify;
@@ -450,4 +451,51 @@ async fn progress_comes_after_the_start_of_its_node() {
     let run = engine.start::<watched>(1).await.unwrap();
     let seen = ["run_started", "node_started", "node_completed", "node_started", "progress"];
     assert_eq!(run.result().await.unwrap(), seen);
+}
+
+/// A store whose records cannot be read, as those of a damaged file.
+#[derive(Clone, Default)]
+struct Unreadable {
+    inner: MemoryStore,
+}
+
+fn unreadable() -> StoreError {
+    StoreError::Io { path: "runs.db".into(), message: "input/output error".to_owned() }
+}
+
+impl Store for Unreadable {
+    graphweft_tests::forward_store! {
+        join leave create append claim header list count overview open_questions delete reserve_task start_over is_alive is_served feed
+        feed_end graph logs keeps_snapshots put_snapshot snapshot
+    }
+
+    fn read(&self, _run: RunKey, _from: u64, _limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        Box::pin(async { Err(unreadable()) })
+    }
+}
+
+#[tokio::test]
+async fn events_that_end_before_their_run_say_why() {
+    let store = Unreadable::default();
+    let engine = Engine::builder().store(store.inner.clone()).register::<doubled>().build().unwrap();
+    engine.start::<doubled>(1).id("run").await.unwrap().outcome().await.unwrap();
+    let all = |engine: &Engine| {
+        let engine = engine.clone();
+        async move {
+            let mut events = engine.get_run("run").await.unwrap().unwrap().events();
+            let mut count = 0;
+            while events.next().await.is_some() {
+                count += 1;
+            }
+            (count, events.error().cloned())
+        }
+    };
+    let (count, error) = all(&engine).await;
+    assert!(count > 0);
+    assert_eq!(error, None, "the run has ended");
+    let other = Engine::builder().store(store).build().unwrap();
+    assert_eq!(all(&other).await, (0, Some(RunError::Store(unreadable()))));
+    engine.shutdown().await;
+    let (count_again, error) = all(&engine).await;
+    assert_eq!((count_again, error), (count, None), "all of them can still be read");
 }
