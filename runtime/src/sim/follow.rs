@@ -415,7 +415,7 @@ impl Follower {
         if let EventKind::NodeStarted { .. } = kind
             && let Some(at) = self.sites.needless(path, &self.completed)
         {
-            return Err(format!("begins, and all that `{at}` leads to is done"));
+            return Err(format!("begins, and what `{at}` leads to is done"));
         }
         if let EventKind::NodeStarted { inside: Some(_), .. } = kind {
             self.forget_inside(path);

@@ -13,8 +13,8 @@ use super::wiring;
 pub(super) struct Sites {
     scenario: Scenario,
     around: BTreeMap<String, Around>,
-    /// For the name of each node that only leads to collecting nodes, the names of these.
-    collected_by: BTreeMap<String, Vec<String>>,
+    /// For the name of each node that only leads to a collecting node, the name of that.
+    collected_by: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ impl Sites {
             let graph = graphweft_judge::notation::read(&flow.graph);
             let name = |node: NodeIx| graph.nodes[node].id.clone();
             let collected = wiring::collected_by(&graph).into_iter();
-            collected_by.extend(collected.map(|(node, by)| (name(node), by.into_iter().map(name).collect())));
+            collected_by.extend(collected.map(|(node, by)| (name(node), name(by))));
             left.extend(flow.insides().map(|(_, inside)| inside.flow()));
         }
         Sites { scenario: scenario.clone(), around, collected_by }
@@ -76,14 +76,15 @@ impl Sites {
         None
     }
 
-    /// A node, this one or one around it, that leads to collecting nodes only, all of which are done.
+    /// A node, this one or one around it, that leads to a collecting node only, which is done.
     pub(super) fn needless(&self, path: &str, done: &BTreeSet<String>) -> Option<String> {
         self.with_above(path).into_iter().find(|at| {
-            let name = name_of(at);
-            let Some(collecting) = self.collected_by.get(name) else { return false };
-            let before = at.rfind('/').map_or(0, |slash| slash + 1);
-            let beside = |other: &String| format!("{}{other}{}", &at[..before], &at[before + name.len()..]);
-            collecting.iter().all(|other| done.contains(&beside(other)))
+            let Some(by) = self.collected_by.get(name_of(at)) else { return false };
+            let (before, last) = at.rsplit_once('/').unwrap_or_default();
+            // Its items, without the turns of loops around it in its graph.
+            let behind = &last[name_of(at).len()..];
+            let items = behind.rfind(']').map_or("", |end| &behind[..=end]);
+            done.contains(&format!("{before}/{by}{items}"))
         })
     }
 
@@ -253,4 +254,22 @@ fn stand_in(flow: &Flow, of: &Around, around: &mut BTreeMap<String, Around>) {
 pub(super) fn name_of(path: &str) -> &str {
     let last = path.rsplit('/').next().unwrap_or_default();
     last.split(['#', '[']).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_leads_only_to_a_collecting_node_is_needless_once_that_is_done() {
+        let scenario = r#"{"flow":{"graph":"START => a; START => b; b.on => each; b.back => b; a | each => c; c => END",
+            "nodes":{"each":{"inside":{"Each":{"graph":"START => x; START => y; x | y => first; first => z; z => END"}}}}}}"#;
+        let sites = Sites::of(&serde_json::from_str(scenario).expect("a scenario"));
+        let needless = |path: &str, done: &str| sites.needless(path, &BTreeSet::from([done.to_owned()])).is_some();
+        assert!(needless("w/each", "w/c") && !needless("w/each", "w/a"));
+        assert!(needless("w/b#2", "w/c"), "its loop leads there");
+        assert!(needless("w/z[3]", "w/c"), "what is in it is needless too");
+        assert!(needless("w/x[3]", "w/first[3]") && !needless("w/x[3]", "w/first[2]"));
+        assert!(!needless("w/z[3]", "w/first[3]"), "it is behind the collecting node");
+    }
 }

@@ -52,8 +52,9 @@ pub(super) fn only_collected(graph: &Graph<String>) -> BTreeSet<NodeIx> {
     (0..graph.nodes.len()).filter(|node| !elsewhere.contains(node)).collect()
 }
 
-/// For each node that leads to collecting nodes and nowhere else, these: once all of them are done nothing needs it. Only where no loop is.
-pub(super) fn collected_by(graph: &Graph<String>) -> BTreeMap<NodeIx, BTreeSet<NodeIx>> {
+/// For each node that leads to one collecting node and nowhere else, that one: once it is done nothing needs the other. Only collecting
+/// nodes outside of loops.
+pub(super) fn collected_by(graph: &Graph<String>) -> BTreeMap<NodeIx, NodeIx> {
     let targets = |from: NodeIx| graph.edges.iter().filter(move |edge| edge.from == from).map(|edge| edge.to);
     let collects = |node: NodeIx| graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
     // All that a node leads to, up to collecting nodes or, without them, to the end.
@@ -66,7 +67,12 @@ pub(super) fn collected_by(graph: &Graph<String>) -> BTreeMap<NodeIx, BTreeSet<N
         }
         seen
     };
-    let has_loop = (0..graph.nodes.len()).any(|node| reached(node, &|_| false).contains(&node));
-    let nodes = only_collected(graph).into_iter().filter(|node| !has_loop && *node != START);
-    nodes.map(|node| (node, reached(node, &collects).into_iter().filter(|at| collects(*at)).collect())).collect()
+    let is_in_loop = |node: NodeIx| reached(node, &|_| false).contains(&node);
+    let nodes = only_collected(graph).into_iter().filter(|node| *node != START);
+    let collected = nodes.filter_map(|node| {
+        let by: Vec<NodeIx> = reached(node, &collects).into_iter().filter(|at| collects(*at)).collect();
+        let [by] = by[..] else { return None };
+        (!is_in_loop(by)).then_some((node, by))
+    });
+    collected.collect()
 }
