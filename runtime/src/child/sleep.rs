@@ -66,7 +66,7 @@ struct Request<'c> {
 impl Context {
     /// Waits for a duration, which may be long: the time at which it ends is recorded, and after a restart the node
     /// waits for the rest of it, or not at all if that time has passed. If the clock was set back meanwhile, the rest
-    /// is not longer for that. A run that only waits may be unloaded from memory.
+    /// is never longer than the duration. A run that only waits may be unloaded from memory.
     ///
     /// ```
     /// use std::time::Duration;

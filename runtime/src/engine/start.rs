@@ -298,7 +298,7 @@ impl<T> Start<T> {
         self
     }
 
-    /// The same, this long after it was started. If the clock is set back meanwhile, it does not take longer.
+    /// The same, this long after it was started. If the clock is set back meanwhile, what is left is never longer than the delay.
     pub fn after(mut self, delay: Duration) -> Self {
         self.begins = Some(Later::After(delay));
         self

@@ -89,6 +89,12 @@ pub(super) fn deleted_until(
     Ok(kept.query_row(params![id, to_millis(now)], |row| row.get(0)).optional()?.map(from_millis))
 }
 
+/// Whether records of deleted runs are left that may go now.
+pub(super) fn are_left(connection: &Connection, now: SystemTime) -> Result<bool, Trouble> {
+    let mut left = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM leftovers WHERE after <= ?1)")?;
+    Ok(left.query_row([to_millis(now)], |row| row.get(0))?)
+}
+
 /// Removes some rows of records of deleted runs. Returns whether there may be more.
 pub(super) fn sweep(transaction: &mut WriteTransaction<'_>, now: SystemTime) -> Result<bool, Trouble> {
     let mut next = transaction.prepare_cached("SELECT run FROM leftovers WHERE after <= ?1 LIMIT 1")?;

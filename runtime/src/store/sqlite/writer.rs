@@ -8,12 +8,13 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::check;
+use super::delete;
 use super::file::OpenFile;
 use super::open;
 use super::owners::Owners;
@@ -185,6 +186,9 @@ impl Shared {
                 let is_locked = writer.look(self).is_ok() && writer.renew(self);
                 // Counted from here on: what waits in the queue comes first.
                 due = Instant::now() + if is_locked { self.settings.lease / 30 } else { self.settings.lease / 3 };
+                if !is_locked && self.file.is_there().is_ok() {
+                    writer.remove_left_records(self);
+                }
             }
             if writer.commit_log_is_full(self) && self.file.is_there().is_ok() {
                 writer.move_commit_log(self);
@@ -327,6 +331,27 @@ impl Writer {
             tracing::warn!(error = %trouble.at(&shared.file.path), "the lease of a store's owner cannot be renewed");
         }
         is_locked
+    }
+
+    /// Removes some of the records of runs that were deleted sooner after their end than these may go: nothing else may be deleted for long.
+    fn remove_left_records(&mut self, shared: &Shared) {
+        let now = SystemTime::now();
+        if matches!(delete::are_left(&self.connection, now), Ok(false)) {
+            return;
+        }
+        let begun = self.be(Patience::Briefly, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+        let removed = begun.and_then(|()| {
+            let removed = WriteTransaction::within(&self.connection, &mut self.journals, |transaction| {
+                delete::sweep(transaction, now)?;
+                delete::return_pages(transaction).map(drop)
+            });
+            self.end(removed)
+        });
+        if let Err(trouble) = removed {
+            // It is tried again with the next renewal of the lease.
+            self.journals.forget();
+            tracing::warn!(error = %trouble.at(&shared.file.path), "the records of deleted runs cannot be removed");
+        }
     }
 
     fn be(&mut self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {

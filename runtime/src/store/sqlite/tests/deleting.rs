@@ -1,10 +1,11 @@
 //! What stays in the file of runs that were deleted.
 
 use std::fs;
+use std::time::SystemTime;
 
 use super::*;
 use crate::store::conformance_cases::{add, at, create, new_run, read_all, said, set_status};
-use crate::store::{Appended, Delete, NewRun, RunKey, RunQuery, RunStatus, Store};
+use crate::store::{Append, Appended, Delete, HeaderChange, NewRun, RunKey, RunQuery, RunStatus, Store};
 
 /// A run that is over, with records of half a megabyte.
 async fn large_run(store: &SqliteStore, id: &str) -> RunKey {
@@ -77,6 +78,31 @@ async fn records_that_a_process_has_left_behind_are_removed_with_the_next_deleti
         let count = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0));
         assert_eq!(count.unwrap(), 0, "{table}");
     }
+}
+
+#[tokio::test]
+async fn records_of_a_run_that_is_deleted_right_after_its_end_go_after_a_lease_without_another_deletion() {
+    let (_directory, path) = place();
+    let store = SqliteStore::builder().lease(Duration::from_millis(150)).open(&path).await.unwrap();
+    let _owner = store.join(vec!["flow".to_owned()]).await.unwrap();
+    let run = create(&store, NewRun { records: vec![said("a secret")], ..new_run("run") }).await.key;
+    let ended = SystemTime::now();
+    let header = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
+    let end = Append { header, ..Append::new(run, 1, ended, vec![said("ended")]) };
+    assert_eq!(store.append(end).await.unwrap(), Appended::Done);
+    assert_eq!(store.delete(Delete { now: ended, ..delete(&[run]) }).await.unwrap(), [run]);
+
+    let left = async || {
+        let rows = "SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM commit_log) + (SELECT count(*) FROM leftovers)";
+        behind_the_back(&path).query_row(rows, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let gone = async {
+        while left().await > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("they go");
+    store.check().await.unwrap();
 }
 
 /// An engine of another machine, whose lease has run out, may believe to own a run that has ended and was deleted.
