@@ -75,14 +75,14 @@ impl Judge {
     ///
     /// A process that was stopped in the moment in which it was about to begin a node, or whose server has lost the run in that
     /// moment, begins the node when it continues, and another one may have executed it meanwhile. So the start is counted as
-    /// [`late`](Self::late) if the attempt was given to the process before the record, and the process had not executed the node in it.
+    /// [`late`](Self::late) if an attempt was given to the process before the record, and the process has not begun the node since.
     ///
     /// # Panics
     /// If a node began again after its completion was recorded, was recorded twice, or was recorded and has not ended.
     pub async fn compare<W: graphweft::Workflow>(&mut self, run: &RunHandle<W>) {
         let events = run.events_from(0).await.expect("a server answers");
-        let Some(lines) = self.lines.get(run.id()) else { return };
-        let none = Vec::new();
+        let (no_lines, none) = (BTreeMap::new(), Vec::new());
+        let lines = self.lines.get(run.id()).unwrap_or(&no_lines);
         let mut recorded = HashMap::new();
         for event in events {
             let EventKind::NodeCompleted { .. } = event.kind else { continue };
@@ -112,13 +112,12 @@ impl Judge {
     }
 }
 
-/// Whether a start after the record is by an attempt from before it, in which the process had not executed the node.
+/// Whether a start after the record is by an attempt from before it, in which the process had not begun the node. A process that
+/// was stopped may read of the next attempt before it continues with that one.
 fn is_late<'l>(start: &Line, recorded: u128, lines: impl Iterator<Item = &'l Line>) -> bool {
-    let own: Vec<&Line> = lines.filter(|line| line.process == start.process && line.micros <= start.micros).collect();
-    let attempts = own.iter().filter(|line| line.what == What::Attempt);
-    let Some(given) = attempts.map(|line| line.micros).max() else { return false };
-    let has_executed = own.iter().any(|line| line.what == What::End && (given..=recorded).contains(&line.micros));
-    given <= recorded && !has_executed
+    let own: Vec<&Line> = lines.filter(|line| line.process == start.process && line.micros < start.micros).collect();
+    let has_begun = |since: u128| own.iter().any(|line| line.what != What::Attempt && line.micros >= since);
+    own.iter().any(|line| line.what == What::Attempt && line.micros <= recorded && !has_begun(line.micros))
 }
 
 #[cfg(test)]
@@ -134,8 +133,16 @@ mod tests {
         let with = |own: &[Line]| is_late(&[&other, own].concat());
         assert!(with(&[line(What::Attempt, 10, 1)]), "stopped before it began, and another one has executed it");
         assert!(!with(&[line(What::Attempt, 60, 1)]), "given after the record");
-        assert!(!with(&[line(What::Attempt, 10, 1), line(What::Attempt, 60, 1)]), "given once more after the record");
-        assert!(!with(&[line(What::Attempt, 10, 1), line(What::End, 40, 1)]), "executed in the same attempt");
+        assert!(
+            with(&[line(What::Attempt, 10, 1), line(What::Attempt, 60, 1)]),
+            "the former one continues behind the next"
+        );
+        assert!(
+            !with(&[line(What::Attempt, 10, 1), line(What::Start, 30, 1), line(What::End, 40, 1)]),
+            "executed in it"
+        );
+        assert!(!with(&[line(What::Attempt, 10, 1), line(What::Start, 60, 1)]), "begun late before");
+        assert!(with(&[line(What::Start, 5, 1), line(What::Attempt, 10, 1)]), "begun in an attempt before that");
         assert!(!with(&[]), "given by no one");
     }
 }

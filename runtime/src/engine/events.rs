@@ -29,8 +29,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// The events of a run: past ones, then each as it is recorded. If the server of the store is away, or its file locked,
 /// they continue when it is back. Ends after the last event of the run, and before that if the store cannot be read for
-/// another reason, or the engine is gone: at [`Engine::shutdown`], or when every clone of the [`Engine`]
-/// has been dropped and it does not execute the run (any more): [`error`](Self::error) says which. Events recorded by then are returned first.
+/// another reason, if the engine is gone (at [`Engine::shutdown`], or when every clone of the [`Engine`] has been dropped and it does
+/// not execute the run any more), and if the run of another process is to be followed without the timers of tokio: [`error`](Self::error)
+/// says which. Events recorded by then are returned first.
 ///
 /// Events are buffered until they are read, so a stream that is never read grows with its run.
 ///
@@ -313,7 +314,8 @@ impl Stream for Events {
                     }
                     Poll::Ready(Err(error)) => {
                         tracing::warn!(run = self.run_id, %error, "the events of a run cannot be read");
-                        self.end_before_run(RunError::Store(error));
+                        let is_left = self.engine.0.closing.is_cancelled() && error.is_of_outage();
+                        self.end_before_run(if is_left { RunError::ShutDown } else { RunError::Store(error) });
                     }
                     Poll::Ready(Ok(Page { events, next, is_over, deriver })) => {
                         let is_end = events.is_empty();

@@ -18,8 +18,10 @@ use crate::compile::check_resources;
 use crate::event::{Begins, EventKind};
 use crate::halt::Halt;
 use crate::run_error::RunError;
+use crate::sorted::SortedSet;
 use crate::store::{
-    Append, Appended, Claim, Claimed, HeaderChange, Owner, Records, RunHeader, RunQuery, RunStatus, StoreError, Stored,
+    Append, Appended, Claim, Claimed, HeaderChange, Owner, Records, RunHeader, RunKey, RunQuery, RunStatus, StoreError,
+    Stored,
 };
 use crate::table::Definition;
 
@@ -91,15 +93,16 @@ impl Engine {
     /// # Cancel safety
     /// If the future is dropped, the runs that it has claimed by then are resumed all the same.
     pub async fn recover(&self) -> Result<Recovery, StoreError> {
-        let mut recovery = Recovery::default();
         if let Err(unfit) = runtime::current() {
             return self.refuse_all(unfit).await;
         }
+        let mut report = Report::default();
         let undriven = Undriven::by(self);
-        self.halted().clear();
+        // A claim is a record, so what is refused for its graph, or for a resource, is not claimed. Until then the keeper leaves alone what
+        // was refused before.
+        self.check_unfit(Checked::Due, &mut report).await?;
+        self.halted().retain(|key, _| report.reported.contains(key));
         self.0.recovers.store(true, Ordering::Release);
-        // Before they are claimed, which is a record: what is refused is not changed.
-        self.check_unfit(&mut recovery).await?;
         // Without this, a run that is resumed and stops at once could be claimed for ever.
         let mut seen = Vec::new();
         loop {
@@ -112,24 +115,26 @@ impl Engine {
             seen.extend(claimed.runs.iter().map(|header| header.key));
             for damaged in claimed.damaged {
                 self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()));
-                recovery.failed.push((damaged.id, RunError::Store(damaged.error)));
+                report.failed(damaged.key, damaged.id, RunError::Store(damaged.error));
             }
             let resumed = futures_util::stream::iter(claimed.runs).map(|header| async move {
-                let id = header.id.clone();
-                (id, self.resume(header).await)
+                let (key, id) = (header.key, header.id.clone());
+                (key, id, self.resume(header).await)
             });
             let mut resumed = resumed.buffer_unordered(AT_ONCE);
-            while let Some((id, result)) = resumed.next().await {
+            while let Some((key, id, result)) = resumed.next().await {
                 match result {
-                    Ok(live) => recovery.resumed.push(Run::of_live(self, live)),
+                    Ok(live) => report.recovery.resumed.push(Run::of_live(self, live)),
                     // It has ended, or another engine has it.
                     Err(Halt::Fenced) => {}
-                    Err(halt) => recovery.failed.push((id, halt.into())),
+                    Err(halt) => report.failed(key, id, halt.into()),
                 }
             }
         }
         undriven.done();
-        self.check_newest(&mut recovery).await?;
+        self.check_unfit(Checked::All, &mut report).await?;
+        self.check_newest(&mut report).await?;
+        let mut recovery = report.recovery;
         let query = RunQuery {
             not_workflows: self.0.workflows.keys().cloned().collect(),
             status: vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping],
@@ -360,9 +365,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Reports unfinished runs that no living engine has and that this program cannot resume: all with a changed graph, or without a
-    /// resource. They are not claimed then.
-    async fn check_unfit(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
+    /// Reports unfinished runs that no living engine has and that this program cannot resume, with a changed graph or without a resource.
+    async fn check_unfit(&self, which: Checked, report: &mut Report) -> Result<(), StoreError> {
         for (name, versions) in self.0.workflows.iter() {
             let lacks_resources = |version: &Version| check_resources(&self.0.env, &version.definition).is_err();
             let unfit = RunQuery {
@@ -375,14 +379,22 @@ impl Engine {
                 limit: CLAIMED_AT_ONCE,
                 ..RunQuery::default()
             };
-            self.check_all(unfit, recovery).await?;
+            let mut before = None;
+            loop {
+                let mut page = self.0.store.list(RunQuery { before, ..unfit.clone() }).await?;
+                let Some(last) = page.last() else { break };
+                before = Some(last.key);
+                let now = self.0.env.clock.now();
+                page.retain(|header| which == Checked::All || is_due(header, now));
+                self.check_each(page, report).await?;
+            }
         }
         Ok(())
     }
 
     /// Reports suspended runs that no living engine has, and that this program could not resume when they are due. A limited number, so
     /// that starting takes the same time however many wait. The others are checked when a call concerns them.
-    async fn check_newest(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
+    async fn check_newest(&self, report: &mut Report) -> Result<(), StoreError> {
         for name in self.0.workflows.keys() {
             let newest = RunQuery {
                 workflows: vec![name.clone()],
@@ -390,42 +402,31 @@ impl Engine {
                 limit: CHECKED,
                 ..RunQuery::default()
             };
-            self.check_each(self.0.store.list(newest).await?, recovery).await?;
+            self.check_each(self.0.store.list(newest).await?, report).await?;
         }
         Ok(())
     }
 
-    async fn check_all(&self, query: RunQuery, recovery: &mut Recovery) -> Result<(), StoreError> {
-        let mut before = None;
-        loop {
-            let page = self.0.store.list(RunQuery { before, ..query.clone() }).await?;
-            let Some(last) = page.last() else { return Ok(()) };
-            before = Some(last.key);
-            self.check_each(page, recovery).await?;
-        }
-    }
-
-    async fn check_each(&self, mut runs: Vec<RunHeader>, recovery: &mut Recovery) -> Result<(), StoreError> {
+    async fn check_each(&self, mut runs: Vec<RunHeader>, report: &mut Report) -> Result<(), StoreError> {
+        runs.retain(|header| !report.reported.contains(&header.key));
         let mut owners: Vec<Owner> = runs.iter().filter_map(|header| header.owner).collect();
         owners.sort_unstable();
         owners.dedup();
         for owner in owners {
-            // It is asked once, and not for each of its runs.
+            // A living one is asked for once, and not for each of its runs.
             if Some(owner) != self.0.owner.get().copied() && self.0.store.is_alive(owner).await? {
                 runs.retain(|header| header.owner != Some(owner));
             }
         }
         let checked = futures_util::stream::iter(runs).map(|header| async move {
-            // One that could not be resumed is reported already.
-            let is_reported = self.halted().contains_key(&header.key);
-            let obstacle = if is_reported { Ok(None) } else { self.obstacle(&header).await };
+            let obstacle = self.present_obstacle(&header).await;
             (header, obstacle)
         });
         let mut checked = checked.buffer_unordered(AT_ONCE);
         while let Some((header, obstacle)) = checked.next().await {
             if let Some(halt) = obstacle? {
                 self.halted().insert(header.key, halt.clone());
-                recovery.failed.push((header.id, halt.into()));
+                report.failed(header.key, header.id, halt.into());
             }
         }
         Ok(())
@@ -461,6 +462,34 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Which runs are checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checked {
+    /// Those that could be claimed now.
+    Due,
+    All,
+}
+
+/// What a call of [`Engine::recover`] has found so far.
+#[derive(Default)]
+struct Report {
+    recovery: Recovery,
+    /// The runs that have failed, each of which is reported once.
+    reported: SortedSet<RunKey>,
+}
+
+impl Report {
+    fn failed(&mut self, key: RunKey, id: String, why: RunError) {
+        self.reported.insert(key);
+        self.recovery.failed.push((id, why));
+    }
+}
+
+/// Whether a run that no living engine has is resumed now.
+fn is_due(header: &RunHeader, now: SystemTime) -> bool {
+    header.status == RunStatus::Running || header.wake_at.is_some_and(|wake| wake <= now)
 }
 
 /// When a run begins that has not begun, if that is later than now.

@@ -45,12 +45,19 @@ impl Engine {
     /// The reason if no living engine has a run and this program cannot resume it. `None` if the run continues or has
     /// ended, or if this engine does not know its workflow but another living engine does. Changes nothing.
     pub(super) async fn obstacle(&self, header: &RunHeader) -> Result<Option<Halt>, StoreError> {
+        // A reason that was found only when the run was executed.
+        let known = self.halted().get(&header.key).filter(|halt| halt.is_of_program()).cloned();
+        match known {
+            Some(halt) if !header.status.is_over() && !self.is_live_or_elsewhere(header).await? => Ok(Some(halt)),
+            Some(_) => Ok(None),
+            None => self.present_obstacle(header).await,
+        }
+    }
+
+    /// The same by what the store has now, whatever was found before.
+    pub(super) async fn present_obstacle(&self, header: &RunHeader) -> Result<Option<Halt>, StoreError> {
         if header.status.is_over() || self.is_live_or_elsewhere(header).await? {
             return Ok(None);
-        }
-        // A reason that was found only when the run was executed.
-        if let Some(halt) = self.halted().get(&header.key).filter(|halt| halt.is_of_program()) {
-            return Ok(Some(halt.clone()));
         }
         let versions = self.0.workflows.get(&header.workflow);
         if versions.is_none() && self.0.store.is_served(&header.workflow).await? {
@@ -122,6 +129,8 @@ impl Engine {
     }
 
     async fn check_run_under(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
+        // Before its records are read, which are many perhaps.
+        check_resources(&self.0.env, definition).map_err(Halt::MissingResources)?;
         if let Some(thawed) = self.thawed(header, definition).await
             && self.check_past(header, definition, thawed.past).is_ok()
         {

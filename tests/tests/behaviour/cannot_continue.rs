@@ -358,7 +358,7 @@ async fn recover_reports(obstacle: Obstacle, stage: Stage, past: Past) {
     let before = recorded.contents().await;
     let recovery = soon(engine.recover()).await.unwrap();
     assert!(recovery.resumed.is_empty(), "{recovery:?}");
-    // That a value cannot be read is found when the run was claimed.
+    // That a value cannot be read is found only when an interrupted run was claimed.
     if (obstacle, stage) != (Obstacle::UnreadableRecord, Stage::IsInterrupted) {
         soon(engine.recover()).await.unwrap();
         assert_eq!(recorded.contents().await, before, "{obstacle:?}, {stage:?}, {past:?}");

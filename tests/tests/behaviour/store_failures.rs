@@ -659,9 +659,13 @@ mod away {
         engine.start::<counting>(1).id("run").await.unwrap();
         store.is_away.store(true, Ordering::SeqCst);
         let mut events = engine.get_run("run").await.unwrap().expect("it is in the store").events();
-        let rest = tokio::spawn(async move { while events.next().await.is_some() {} });
+        let rest = tokio::spawn(async move {
+            while events.next().await.is_some() {}
+            events.error().cloned()
+        });
         drop(engine);
-        tokio::time::timeout(Duration::from_secs(60), rest).await.expect("it ends").unwrap();
+        let error = tokio::time::timeout(Duration::from_secs(60), rest).await.expect("it ends").unwrap();
+        assert_eq!(error, Some(RunError::ShutDown));
     }
 
     #[tokio::test(start_paused = true)]

@@ -62,6 +62,8 @@ struct Writer {
     last: Group,
     /// Jobs since the length of the log was last read.
     unlooked: usize,
+    /// Whether the pages of deleted runs are still to be returned to the file system.
+    returns_pages: bool,
 }
 
 /// How many jobs were done together, and how long that took.
@@ -76,6 +78,9 @@ const MOMENT: Duration = Duration::from_millis(1);
 
 /// How long something waits that is tried again soon.
 const BRIEF: Duration = Duration::from_millis(500);
+
+/// After how long a transaction that removes what deleted runs have left takes no more of it.
+const REMOVING: Duration = Duration::from_millis(5);
 
 /// Whether to wait for other processes.
 #[derive(Clone, Copy)]
@@ -107,7 +112,8 @@ impl Shared {
         let log = beside(&file.path, "wal");
         let (journals, log_rows) = (Journals::default(), settings.log_rows);
         let (busy_timeout, last) = (None, Group::default());
-        let writer = Writer { connection, busy_timeout, journals, log_rows, log, last, unlooked: LOOK };
+        let writer =
+            Writer { connection, busy_timeout, journals, log_rows, log, last, unlooked: LOOK, returns_pages: false };
         let writer = Mutex::new(writer);
         Shared { file, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
@@ -157,12 +163,14 @@ impl Shared {
         // Also when a job panics: no caller may wait for an answer that never comes.
         let _closing = Closing(&self.queue);
         let mut due = Instant::now() + self.settings.lease / 3;
+        // When more of what deleted runs have left is removed.
+        let mut removes: Option<Instant> = None;
         // Sent when they are dropped.
         let mut unsent: Option<Answers> = None;
         loop {
             let renewal = (!self.owners.is_empty()).then_some(due);
             let pause = unsent.is_some().then(|| Instant::now() + MOMENT);
-            let Some(wake) = self.queue.wait(renewal, pause) else {
+            let Some(wake) = self.queue.wait([renewal, removes].into_iter().flatten().min(), pause) else {
                 unsent = None;
                 continue;
             };
@@ -186,9 +194,12 @@ impl Shared {
                 let is_locked = writer.look(self).is_ok() && writer.renew(self);
                 // Counted from here on: what waits in the queue comes first.
                 due = Instant::now() + if is_locked { self.settings.lease / 30 } else { self.settings.lease / 3 };
-                if !is_locked && self.file.is_there().is_ok() {
-                    writer.remove_left_records(self);
-                }
+                removes = removes.or_else(|| Some(Instant::now()));
+            }
+            if removes.is_some_and(|time| time <= Instant::now()) {
+                unsent = None;
+                let are_left = self.file.is_there().is_ok() && writer.remove_left_records(self);
+                removes = are_left.then(|| Instant::now() + BRIEF);
             }
             if writer.commit_log_is_full(self) && self.file.is_there().is_ok() {
                 writer.move_commit_log(self);
@@ -334,24 +345,34 @@ impl Writer {
     }
 
     /// Removes some of the records of runs that were deleted sooner after their end than these may go: nothing else may be deleted for long.
-    fn remove_left_records(&mut self, shared: &Shared) {
-        let now = SystemTime::now();
-        if matches!(delete::are_left(&self.connection, now), Ok(false)) {
-            return;
+    /// Returns whether there is more to do.
+    fn remove_left_records(&mut self, shared: &Shared) -> bool {
+        let (begins, now) = (Instant::now(), SystemTime::now());
+        if !self.returns_pages && matches!(delete::are_left(&self.connection, now), Ok(false)) {
+            return false;
         }
         let begun = self.be(Patience::Briefly, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+        let mut is_more = true;
         let removed = begun.and_then(|()| {
             let removed = WriteTransaction::within(&self.connection, &mut self.journals, |transaction| {
-                delete::sweep(transaction, now)?;
-                delete::return_pages(transaction).map(drop)
+                while delete::sweep(transaction, now)? {
+                    if begins.elapsed() > REMOVING {
+                        return Ok(());
+                    }
+                }
+                is_more = delete::return_pages(transaction)?;
+                Ok(())
             });
             self.end(removed)
         });
         if let Err(trouble) = removed {
             // It is tried again with the next renewal of the lease.
+            is_more = false;
             self.journals.forget();
             tracing::warn!(error = %trouble.at(&shared.file.path), "the records of deleted runs cannot be removed");
         }
+        self.returns_pages = is_more;
+        is_more
     }
 
     fn be(&mut self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {

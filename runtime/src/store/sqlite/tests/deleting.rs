@@ -81,27 +81,33 @@ async fn records_that_a_process_has_left_behind_are_removed_with_the_next_deleti
 }
 
 #[tokio::test]
-async fn records_of_a_run_that_is_deleted_right_after_its_end_go_after_a_lease_without_another_deletion() {
+async fn records_of_runs_that_are_deleted_right_after_their_end_go_after_a_lease_without_another_deletion() {
     let (_directory, path) = place();
     let store = SqliteStore::builder().lease(Duration::from_millis(150)).open(&path).await.unwrap();
     let _owner = store.join(vec!["flow".to_owned()]).await.unwrap();
-    let run = create(&store, NewRun { records: vec![said("a secret")], ..new_run("run") }).await.key;
-    let ended = SystemTime::now();
-    let header = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
-    let end = Append { header, ..Append::new(run, 1, ended, vec![said("ended")]) };
-    assert_eq!(store.append(end).await.unwrap(), Appended::Done);
-    assert_eq!(store.delete(Delete { now: ended, ..delete(&[run]) }).await.unwrap(), [run]);
+    let mut runs = Vec::new();
+    for id in 0..10 {
+        runs.push(large_run(&store, &id.to_string()).await);
+    }
+    let before = behind_the_back(&path).query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)).unwrap();
+    for run in &runs {
+        let header = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
+        let end = Append { header, ..Append::new(*run, 501, SystemTime::now(), vec![said("a secret")]) };
+        assert_eq!(store.append(end).await.unwrap(), Appended::Done);
+    }
+    assert_eq!(store.delete(Delete { now: SystemTime::now(), ..delete(&runs) }).await.unwrap(), runs);
 
     let left = async || {
         let rows = "SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM commit_log) + (SELECT count(*) FROM leftovers)";
         behind_the_back(&path).query_row(rows, [], |row| row.get::<_, i64>(0)).unwrap()
     };
+    let pages = async || behind_the_back(&path).query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)).unwrap();
     let gone = async {
-        while left().await > 0 {
+        while left().await > 0 || pages().await > before / 5 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("they go");
+    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("they go, and their space");
     store.check().await.unwrap();
 }
 
