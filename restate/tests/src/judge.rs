@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_start_is_late_only_in_an_attempt_from_before_the_record_that_has_not_executed_the_node() {
+    fn a_start_is_late_only_in_an_attempt_from_before_the_record_that_has_not_begun_the_node() {
         let line = |what, micros, process| Line { what, micros, process };
         let (start, recorded) = (line(What::Start, 90, 1), 50);
         let is_late = |lines: &[Line]| is_late(&start, recorded, lines.iter());

@@ -97,12 +97,12 @@ impl Engine {
             return self.refuse_all(unfit).await;
         }
         let mut report = Report::default();
-        let undriven = Undriven::by(self);
         // A claim is a record, so what is refused for its graph, or for a resource, is not claimed. Until then the keeper leaves alone what
         // was refused before.
         self.check_unfit(Checked::Due, &mut report).await?;
         self.halted().retain(|key, _| report.reported.contains(key));
         self.0.recovers.store(true, Ordering::Release);
+        let undriven = Undriven::by(self);
         // Without this, a run that is resumed and stops at once could be claimed for ever.
         let mut seen = Vec::new();
         loop {

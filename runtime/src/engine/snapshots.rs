@@ -129,7 +129,7 @@ impl Engine {
         journal.with_snapshots(next, Arc::clone(due))
     }
 
-    /// That of the program, and of the workflows that its nodes are known to call: the records of such children are
+    /// A hash of the program, and of the workflows that its nodes are known to call: the records of such children are
     /// translated to the present names of their nodes, or refused, which a snapshot would hide.
     fn print_of(&self, executable: &Executable, definition: &Arc<Definition>) -> u64 {
         let mut called: Vec<u64> = self.called_by(definition).iter().map(|called| fingerprint(called).hash).collect();

@@ -413,7 +413,7 @@ impl Follower {
             return Err(format!("is in `{around}`, which is not under way"));
         }
         if let EventKind::NodeStarted { .. } = kind
-            && let Some(at) = self.sites.needless(path, &self.completed)
+            && let Some(at) = self.sites.needless_node(path, &self.completed)
         {
             return Err(format!("begins, and what `{at}` leads to is done"));
         }

@@ -42,13 +42,10 @@ impl Sites {
             stand_in(job, &of_job, &mut around);
         }
         let mut collected_by = BTreeMap::new();
-        let mut left: Vec<&Flow> = [&scenario.flow].into_iter().chain(&scenario.jobs).collect();
-        while let Some(flow) = left.pop() {
-            let graph = graphweft_judge::notation::read(&flow.graph);
+        for graph in graphs(scenario) {
             let name = |node: NodeIx| graph.nodes[node].id.clone();
             let collected = wiring::collected_by(&graph).into_iter();
             collected_by.extend(collected.map(|(node, by)| (name(node), name(by))));
-            left.extend(flow.insides().map(|(_, inside)| inside.flow()));
         }
         Sites { scenario: scenario.clone(), around, collected_by }
     }
@@ -65,19 +62,11 @@ impl Sites {
 
     /// The graph that has a node of this name.
     pub(super) fn graph_of(&self, name: &str) -> Option<Graph<String>> {
-        let mut left: Vec<&Flow> = [&self.scenario.flow].into_iter().chain(&self.scenario.jobs).collect();
-        while let Some(flow) = left.pop() {
-            let graph = graphweft_judge::notation::read(&flow.graph);
-            if graph.nodes.iter().any(|node| node.id == name) {
-                return Some(graph);
-            }
-            left.extend(flow.insides().map(|(_, inside)| inside.flow()));
-        }
-        None
+        graphs(&self.scenario).find(|graph| graph.nodes.iter().any(|node| node.id == name))
     }
 
     /// A node, this one or one around it, that leads to a collecting node only, which is done.
-    pub(super) fn needless(&self, path: &str, done: &BTreeSet<String>) -> Option<String> {
+    pub(super) fn needless_node(&self, path: &str, done: &BTreeSet<String>) -> Option<String> {
         self.with_above(path).into_iter().find(|at| {
             let Some(by) = self.collected_by.get(name_of(at)) else { return false };
             let (before, last) = at.rsplit_once('/').unwrap_or_default();
@@ -233,6 +222,16 @@ impl Sites {
     }
 }
 
+/// The graphs of a scenario: that of the run, those of its jobs, and those inside of nodes.
+fn graphs(scenario: &Scenario) -> impl Iterator<Item = Graph<String>> {
+    let mut left: Vec<&Flow> = [&scenario.flow].into_iter().chain(&scenario.jobs).collect();
+    std::iter::from_fn(move || {
+        let flow = left.pop()?;
+        left.extend(flow.insides().map(|(_, inside)| inside.flow()));
+        Some(graphweft_judge::notation::read(&flow.graph))
+    })
+}
+
 fn stand_in(flow: &Flow, of: &Around, around: &mut BTreeMap<String, Around>) {
     for node in graphweft_judge::notation::read(&flow.graph).nodes {
         around.insert(node.id, of.clone());
@@ -265,7 +264,7 @@ mod tests {
         let scenario = r#"{"flow":{"graph":"START => a; START => b; b.on => each; b.back => b; a | each => c; c => END",
             "nodes":{"each":{"inside":{"Each":{"graph":"START => x; START => y; x | y => first; first => z; z => END"}}}}}}"#;
         let sites = Sites::of(&serde_json::from_str(scenario).expect("a scenario"));
-        let needless = |path: &str, done: &str| sites.needless(path, &BTreeSet::from([done.to_owned()])).is_some();
+        let needless = |path: &str, done: &str| sites.needless_node(path, &BTreeSet::from([done.to_owned()])).is_some();
         assert!(needless("w/each", "w/c") && !needless("w/each", "w/a"));
         assert!(needless("w/b#2", "w/c"), "its loop leads there");
         assert!(needless("w/z[3]", "w/c"), "what is in it is needless too");

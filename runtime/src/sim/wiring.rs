@@ -34,9 +34,13 @@ pub(super) fn kept(graph: &Graph<String>, verdict: &Verdict, edge: EdgeIx) -> us
     }
 }
 
+fn collects(graph: &Graph<String>, node: NodeIx) -> bool {
+    graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)))
+}
+
 /// The nodes that lead to collecting nodes and nowhere else: their output may be unneeded.
 pub(super) fn only_collected(graph: &Graph<String>) -> BTreeSet<NodeIx> {
-    let collects = |node: NodeIx| graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
+    let collects = |node: NodeIx| collects(graph, node);
     let ends = |node: NodeIx| node == END || graph.edges.iter().all(|edge| edge.from != node);
     // Nodes that lead elsewhere: those with an edge to an end, or to one of them, that is no collecting node.
     let mut elsewhere: BTreeSet<NodeIx> = (0..graph.nodes.len()).filter(|node| ends(*node)).collect();
@@ -56,7 +60,7 @@ pub(super) fn only_collected(graph: &Graph<String>) -> BTreeSet<NodeIx> {
 /// nodes outside of loops.
 pub(super) fn collected_by(graph: &Graph<String>) -> BTreeMap<NodeIx, NodeIx> {
     let targets = |from: NodeIx| graph.edges.iter().filter(move |edge| edge.from == from).map(|edge| edge.to);
-    let collects = |node: NodeIx| graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
+    let collects = |node: NodeIx| collects(graph, node);
     // All that a node leads to, up to collecting nodes or, without them, to the end.
     let reached = |from: NodeIx, stops: &dyn Fn(NodeIx) -> bool| {
         let (mut open, mut seen) = (targets(from).collect::<Vec<_>>(), BTreeSet::new());

@@ -163,7 +163,7 @@ impl Shared {
         // Also when a job panics: no caller may wait for an answer that never comes.
         let _closing = Closing(&self.queue);
         let mut due = Instant::now() + self.settings.lease / 3;
-        // When more of what deleted runs have left is removed.
+        // When the next part of what deleted runs have left is removed.
         let mut removes: Option<Instant> = None;
         // Sent when they are dropped.
         let mut unsent: Option<Answers> = None;
@@ -344,8 +344,8 @@ impl Writer {
         is_locked
     }
 
-    /// Removes some of the records of runs that were deleted sooner after their end than these may go: nothing else may be deleted for long.
-    /// Returns whether there is more to do.
+    /// Removes some of the records of runs that were deleted within a lease of their end: the next deletion may be far off. Returns whether
+    /// there is more to do at present.
     fn remove_left_records(&mut self, shared: &Shared) -> bool {
         let (begins, now) = (Instant::now(), SystemTime::now());
         if !self.returns_pages && matches!(delete::are_left(&self.connection, now), Ok(false)) {
@@ -367,9 +367,10 @@ impl Writer {
         });
         if let Err(trouble) = removed {
             // It is tried again with the next renewal of the lease.
-            is_more = false;
+            self.returns_pages = true;
             self.journals.forget();
             tracing::warn!(error = %trouble.at(&shared.file.path), "the records of deleted runs cannot be removed");
+            return false;
         }
         self.returns_pages = is_more;
         is_more
