@@ -14,6 +14,9 @@ impl Engine {
     /// [`StartError::ShutDown`](crate::StartError::ShutDown), and all [`Events`](crate::Events) of this engine end. A second call
     /// does nothing.
     ///
+    /// If no other engine has runs in the file of an `SqliteStore`, and nothing reads from it for half a second, all is in the
+    /// file itself after that, and its `-wal` is empty.
+    ///
     /// # Cancel safety
     /// The runs stop whether or not this is awaited to the end.
     ///

@@ -107,6 +107,33 @@ async fn nothing_starts_afterwards_and_nothing_is_left_in_the_store() {
     assert!(store.header("late").await.unwrap().is_none());
 }
 
+/// Both engines have the file open to the end.
+#[tokio::test]
+async fn a_file_whose_last_engine_was_shut_down_is_whole_without_its_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let of_log = || std::fs::metadata(path("runs.db-wal")).unwrap().len();
+    let open = || SqliteStore::open(path("runs.db"));
+    let (first, second) = (process(open().await.unwrap(), Parks(false)), process(open().await.unwrap(), Parks(false)));
+    for (engine, id) in [(&first.engine, "a"), (&second.engine, "b")] {
+        engine.start::<chain>(1).id(id).await.unwrap().result().await.unwrap();
+    }
+
+    first.engine.shutdown().await;
+    assert!(of_log() > 0, "the other engine writes to it");
+    second.engine.shutdown().await;
+
+    assert_eq!(of_log(), 0);
+    std::fs::copy(path("runs.db"), path("copy.db")).unwrap();
+    let copy = process(SqliteStore::open(path("copy.db")).await.unwrap(), Parks(false));
+    for id in ["a", "b"] {
+        assert_eq!(copy.engine.get_run_of::<chain>(id).await.unwrap().unwrap().result().await.unwrap(), 20);
+    }
+    // What is recorded after that is in the log again.
+    second.engine.delete_run("a").await.unwrap();
+    assert!(of_log() > 0);
+}
+
 /// The engine that has the run is alive, and does not move.
 #[test]
 fn an_answer_that_is_recorded_when_the_engine_is_shut_down_is_unread() {

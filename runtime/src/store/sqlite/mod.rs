@@ -12,6 +12,7 @@ mod file;
 mod log_index;
 mod logs;
 mod open;
+mod origin;
 mod owners;
 mod questions;
 mod queue;

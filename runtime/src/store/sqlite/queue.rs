@@ -30,6 +30,11 @@ pub(super) trait Job: Send {
         false
     }
 
+    /// Whether nothing may come after it: then the log is copied back before it is answered.
+    fn is_last(&self) -> bool {
+        false
+    }
+
     /// Sends the result to the caller, after the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 
@@ -131,6 +136,15 @@ struct Leaving {
 impl Job for Leaving {
     fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble> {
         owners::leave(transaction, self.owner)
+    }
+
+    /// What follows it takes too long for a caller.
+    fn is_alone(&self) -> bool {
+        true
+    }
+
+    fn is_last(&self) -> bool {
+        true
     }
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {

@@ -192,6 +192,15 @@ impl<'a> WriteTransaction<'a> {
         Ok(())
     }
 
+    /// Gives so many positions to nothing. The log has to be moved before.
+    pub(super) fn leave_out(&mut self, positions: i64) -> Result<(), Trouble> {
+        let last = self.log().next().saturating_sub(1).saturating_add(positions);
+        let mut moved = self.connection.prepare_cached("INSERT INTO moves (last) VALUES (?1)")?;
+        is_written(moved.execute([last])?, "moves")?;
+        self.journals.log.moved_up_to(last);
+        Ok(())
+    }
+
     /// The batches of the log, as rows of the journal.
     fn sorted(&self) -> Result<Sorted, Trouble> {
         let mut of_runs: HashMap<i64, Vec<NewRow>> = HashMap::default();

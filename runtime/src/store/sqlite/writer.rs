@@ -206,7 +206,7 @@ impl Shared {
             }
             if (wake == Wake::Chores || writer.log_is_long()) && self.file.is_there().is_ok() {
                 unsent = None;
-                writer.copy_log_back(self);
+                writer.copy_log_back(self, "PASSIVE");
             }
         }
     }
@@ -246,9 +246,11 @@ impl Writer {
             }
             committed => committed.map_err(|uncommitted| self.explain(uncommitted.trouble(), shared)),
         };
-        let unsent = queue::answer(jobs, committed);
         self.has_done(group, begun);
-        unsent
+        if committed.is_ok() && jobs.iter().any(|job| job.is_last()) {
+            self.settle(shared);
+        }
+        queue::answer(jobs, committed)
     }
 
     fn has_done(&mut self, jobs: usize, begun: Instant) {
@@ -408,13 +410,22 @@ impl Writer {
         std::fs::metadata(&self.log).is_ok_and(|log| log.len() > LOG)
     }
 
+    /// Copies all of the log back and empties it, so that the file is whole without it, if no owner is left and nothing reads it
+    /// for long.
+    fn settle(&mut self, shared: &Shared) {
+        let is_owned = self.connection.query_row("SELECT EXISTS (SELECT 1 FROM owners)", [], |row| row.get(0));
+        if matches!(is_owned, Ok(false)) && self.be(Patience::Briefly, shared).is_ok() {
+            self.copy_log_back(shared, "TRUNCATE");
+        }
+    }
+
     /// Copies the log back, as far as readers permit. Commits are safe in the log, so an error here is not reported.
-    fn copy_log_back(&self, shared: &Shared) {
+    fn copy_log_back(&self, shared: &Shared, mode: &str) {
         // Into a file that was cut off, it would be written behind a gap.
         if self.look(shared).is_err() {
             return;
         }
-        let copied = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        let copied = self.connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
         if let Err(error) = copied {
             tracing::warn!(log = %self.log.display(), %error, "the log cannot be copied back to the database");
         }
