@@ -59,7 +59,7 @@ fn said(kind: &EventKind) -> String {
         EventKind::NodeStarted { attempt, .. } if *attempt > 1 => format!("attempt {attempt}"),
         EventKind::NodeCompleted { label: Some(label), .. } => label.clone(),
         EventKind::NodeFailed { cause, .. } => cause.to_string(),
-        EventKind::Message { text } => text.clone(),
+        EventKind::Message { text, .. } => text.clone(),
         EventKind::Note { name, .. } => name.clone(),
         EventKind::Progress { data, .. } => data.to_string(),
         EventKind::QuestionAsked { prompt, .. } => prompt.clone(),
@@ -67,9 +67,9 @@ fn said(kind: &EventKind) -> String {
             by.as_ref().map_or_else(|| answer.to_string(), |by| format!("{answer}, by {by}"))
         }
         EventKind::AnswerRejected { message, .. } | EventKind::SignalRejected { message, .. } => message.clone(),
-        EventKind::TimerSet { until } => format!("until {}", time(until)),
+        EventKind::TimerSet { until, .. } => format!("until {}", time(until)),
         EventKind::SignalReceived { name, .. } | EventKind::SignalAwaited { name, .. } => name.clone(),
-        EventKind::RunFailed { failure } => failure.to_string(),
+        EventKind::RunFailed { failure, .. } => failure.to_string(),
         _ => String::new(),
     }
 }

@@ -311,8 +311,8 @@ fn forget_later(end: &OfEnd, workflow: &str, settings: Settings, invocation: &mu
 /// What a run has come to by its last record, as JSON of [`graphweft::Outcome`]; null if that is no end.
 pub(crate) fn outcome_of(kind: &EventKind) -> Json {
     match kind {
-        EventKind::RunCompleted { output } => json!({ "completed": output }),
-        EventKind::RunFailed { failure } => json!({ "failed": failure }),
+        EventKind::RunCompleted { output, .. } => json!({ "completed": output }),
+        EventKind::RunFailed { failure, .. } => json!({ "failed": failure }),
         EventKind::RunCancelled => json!("cancelled"),
         _ => Json::Null,
     }

@@ -321,7 +321,7 @@ impl Object {
         // Its node has looked at it if its type was not known where it was recorded.
         let judged = behind.into_iter().map(|stored| stored.record).find(|record| record.path == *question);
         Some(match judged.map(|record| record.kind) {
-            Some(EventKind::AnswerRejected { field, message }) => {
+            Some(EventKind::AnswerRejected { field, message, .. }) => {
                 Err((422, AnswerError::Invalid { question: question.clone(), field, message }.to_string()))
             }
             _ => Ok(()),

@@ -162,7 +162,7 @@ impl Store for RunStore {
             // The attempt before has come no further.
             let last = self.run.read(header.key, header.records.saturating_sub(1), 1).await?.pop();
             let last = last.map(|last| last.record.kind);
-            if is_mine && matches!(last, Some(EventKind::RunResumed { owner }) if owner == claim.owner.get()) {
+            if is_mine && matches!(last, Some(EventKind::RunResumed { owner, .. }) if owner == claim.owner.get()) {
                 claimed.runs.push(header);
                 return Ok(claimed);
             }

@@ -79,8 +79,8 @@ pub struct Event {
 /// The state of a run is the fold of its recorded events. A path below that of a node without a graph inside is a
 /// child, a step, a question, a signal or a timer of that node (`checkout/plan/search:rust`).
 ///
-/// As JSON its name is the `type` of the event, beside what it has. More kinds may come: a program that
-/// reads events of a later version as JSON is to leave out those that it cannot read.
+/// As JSON its name is the `type` of the event, beside what it has. More kinds may come, and a kind may get more fields: a
+/// program that reads events of a later version as JSON is to leave out what it cannot read.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -106,6 +106,7 @@ pub struct Event {
 #[non_exhaustive]
 pub enum EventKind {
     /// The run has started.
+    #[non_exhaustive]
     RunStarted {
         /// The name of the workflow.
         workflow: String,
@@ -129,11 +130,13 @@ pub enum EventKind {
     },
     /// A process took the run over: after a restart, or after its owner died. Later writes by a previous owner are
     /// rejected.
+    #[non_exhaustive]
     RunResumed {
         /// The number of the owner, in the store.
         owner: u64,
     },
     /// Later events are recorded under another graph of the same workflow.
+    #[non_exhaustive]
     GraphChanged {
         /// The hash of the graph before.
         from: u64,
@@ -142,6 +145,7 @@ pub enum EventKind {
     },
     /// A retry of a failed or cancelled run was requested. All records before this are reused, except those that it
     /// voids.
+    #[non_exhaustive]
     RunRetried {
         /// The numbers of the voided records, as half-open ranges: those that led to the end of the run, and those of
         /// nodes that run again.
@@ -159,6 +163,7 @@ pub enum EventKind {
     },
     /// An attempt at a node, a child or a step has started. An attempt at a node that was interrupted by the death of
     /// its process starts again without another record.
+    #[non_exhaustive]
     NodeStarted {
         /// From 1.
         attempt: u32,
@@ -174,17 +179,20 @@ pub enum EventKind {
         began: Option<SystemTime>,
     },
     /// The next item of a `[..]` with `max_parallel` has started.
+    #[non_exhaustive]
     ItemStarted {
         /// Its index.
         item: u64,
     },
     /// An item of a `[..]` was cancelled: one behind it had failed, and all that was left of this one waited: for an
     /// answer, a timer, its next attempt, or a place of a node that waits.
+    #[non_exhaustive]
     ItemCancelled {
         /// Its index.
         item: u64,
     },
     /// A node is done, and its successors may start.
+    #[non_exhaustive]
     NodeCompleted {
         /// The arm that it took, as written, `low | medium`; `None` for an unrouted node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,6 +209,7 @@ pub enum EventKind {
         items: Option<ItemsDone>,
     },
     /// A collecting node has processed an arrival and waits for another.
+    #[non_exhaustive]
     NodeCollecting {
         /// Its writes to the run's state.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -210,6 +219,7 @@ pub enum EventKind {
         local: Vec<StateWrite>,
     },
     /// An attempt has failed.
+    #[non_exhaustive]
     NodeFailed {
         /// From 1.
         attempt: u32,
@@ -233,11 +243,13 @@ pub enum EventKind {
     /// subscribers, not recorded.
     ResultReused,
     /// A message, `ctx.message(..)`.
+    #[non_exhaustive]
     Message {
         /// Its text.
         text: String,
     },
     /// A note, `ctx.note(..)`: data that the node has recorded, for those who watch the run.
+    #[non_exhaustive]
     Note {
         /// Its name.
         name: String,
@@ -245,6 +257,7 @@ pub enum EventKind {
         payload: Value,
     },
     /// Progress, `ctx.progress(..)`. Sent to current subscribers, not recorded.
+    #[non_exhaustive]
     Progress {
         /// The data that the node sent.
         data: Value,
@@ -256,6 +269,7 @@ pub enum EventKind {
     /// It is recorded again if the node asks the same question with another text, other data or another type: when it
     /// starts again under a later version of the program, in a later attempt, or after it has dropped the question.
     /// From then on this is what is asked.
+    #[non_exhaustive]
     QuestionAsked {
         /// The text of the question.
         prompt: String,
@@ -272,6 +286,7 @@ pub enum EventKind {
         again: bool,
     },
     /// A question was answered. The path is the question's.
+    #[non_exhaustive]
     Answered {
         /// The answer.
         answer: Value,
@@ -292,6 +307,7 @@ pub enum EventKind {
     AnswerAccepted,
     /// A recorded answer does not have the type that the node asks for: the question is open again. The path is the
     /// question's.
+    #[non_exhaustive]
     AnswerRejected {
         /// Where in the answer: `lines[2].price`; `.` for the whole.
         #[serde(default = "whole")]
@@ -300,6 +316,7 @@ pub enum EventKind {
         message: String,
     },
     /// A timer was set, `ctx.sleep(..)`. The path is the timer's.
+    #[non_exhaustive]
     TimerSet {
         /// When it fires at the latest.
         #[serde(with = "millis")]
@@ -309,6 +326,7 @@ pub enum EventKind {
     /// graph inside. One that a node had set may fire [before its time](crate::Sleep::or_when).
     TimerFired,
     /// The run has got a signal, [`Engine::signal`](crate::Engine::signal). The path is that of the workflow.
+    #[non_exhaustive]
     SignalReceived {
         /// The name of the signal.
         name: String,
@@ -331,6 +349,7 @@ pub enum EventKind {
     },
     /// Signals that the runs before this one have got, which do not count when they are sent again: the last 1,024 that
     /// came with an id and do not go over to this run. The path is that of the workflow.
+    #[non_exhaustive]
     SignalsKnown {
         /// The name and the id of each, in the order in which they came.
         signals: Vec<(String, String)>,
@@ -339,6 +358,7 @@ pub enum EventKind {
     ///
     /// It is recorded again if the node waits for a payload of another type when it starts again, under a later version of
     /// the program.
+    #[non_exhaustive]
     SignalAwaited {
         /// The name of the signal.
         name: String,
@@ -354,6 +374,7 @@ pub enum EventKind {
     },
     /// A wait has got a signal. The path is that of the wait. If the node drops the wait, or ends, without having taken
     /// the signal, the next wait gets it.
+    #[non_exhaustive]
     SignalDelivered {
         /// The number of the [`SignalReceived`](Self::SignalReceived).
         signal: u64,
@@ -362,6 +383,7 @@ pub enum EventKind {
     SignalTaken,
     /// The payload of a delivered signal does not have the type that the node waits for: the signal is dropped, and the
     /// node waits for the next one. It does not count: another one with its id may come. The path is that of the wait.
+    #[non_exhaustive]
     SignalRejected {
         /// Where in the payload: `lines[2].price`; `.` for the whole.
         #[serde(default = "whole")]
@@ -385,6 +407,7 @@ pub enum EventKind {
     RunTimedOut,
     /// A node has [started over](crate::Context::start_over): the run ends, so that another one follows, and everything
     /// else that is under way is stopped. The path is that of the node.
+    #[non_exhaustive]
     RunStartingOver {
         /// The input of the next run.
         input: Value,
@@ -393,11 +416,13 @@ pub enum EventKind {
         state: Map<String, Value>,
     },
     /// The run has its output.
+    #[non_exhaustive]
     RunCompleted {
         /// The output.
         output: Value,
     },
     /// The run has failed.
+    #[non_exhaustive]
     RunFailed {
         /// Which node, after how many attempts, and why.
         failure: Failure,
@@ -405,6 +430,7 @@ pub enum EventKind {
     /// The run was cancelled.
     RunCancelled,
     /// The run has started over: another one follows, which began in the same commit.
+    #[non_exhaustive]
     RunStartedOver {
         /// The id of the next run.
         next: String,
@@ -695,6 +721,19 @@ impl EventKind {
     /// is in no record; a store that has runs resumed by themselves has to have it [woken](crate::Engine::wake).
     pub fn is_sent_to_pool(&self) -> bool {
         matches!(self, EventKind::Note { name, .. } if name == SENT_TO_POOL)
+    }
+
+    /// A [`Message`](Self::Message), which is an event for the tests of a store: all others come from runs, or from JSON.
+    ///
+    /// ```
+    /// use graphweft::EventKind;
+    /// use graphweft::store::Record;
+    ///
+    /// let record = Record::new("pay/charge", EventKind::message("the bank is asked again"));
+    /// assert_eq!(record.kind.name(), "message");
+    /// ```
+    pub fn message(text: impl Into<String>) -> EventKind {
+        EventKind::Message { text: text.into() }
     }
 
     /// Its name, which is the `type` in its JSON: `node_started`.

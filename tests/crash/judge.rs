@@ -233,7 +233,7 @@ fn nothing_follows_below(history: &[Event]) -> Verdict {
             EventKind::NodeCompleted { .. } => {
                 done.insert(event.path.as_str());
             }
-            EventKind::TimerSet { until: then } => {
+            EventKind::TimerSet { until: then, .. } => {
                 until.insert(event.path.as_str(), *then);
             }
             // The clocks that are waited for and that are recorded are two.

@@ -304,7 +304,7 @@ pub(crate) fn wait_for<T>(patience: Duration, mut look: impl FnMut() -> Option<T
 /// The output on record.
 pub(crate) fn output(history: &[graphweft::Event]) -> Option<&Json> {
     history.last().and_then(|event| match &event.kind {
-        graphweft::EventKind::RunCompleted { output } => Some(output),
+        graphweft::EventKind::RunCompleted { output, .. } => Some(output),
         _ => None,
     })
 }

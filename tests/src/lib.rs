@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 pub use dying::{Dying, dies_at_commit};
 use futures::StreamExt;
 use graphweft::store::MemoryStore;
-use graphweft::{AfterFailure, Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};
+use graphweft::{AfterFailure, Engine, EngineBuilder, Event, EventKind, Failure, Json, Run, RunError, Workflow};
 pub use on_disk::OnDisk;
 use tokio::sync::{Notify, watch};
 
@@ -95,6 +95,14 @@ impl Drop for Leaves<'_> {
     fn drop(&mut self) {
         self.0.counts.send_modify(|(now, _)| *now -= 1);
     }
+}
+
+/// An event by its JSON: outside of its crate none can be made by its fields.
+///
+/// # Panics
+/// Where there is no such event.
+pub fn event(json: Json) -> EventKind {
+    serde_json::from_value(json).expect("an event")
 }
 
 /// How a run failed.

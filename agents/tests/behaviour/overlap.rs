@@ -135,7 +135,7 @@ async fn sleeps(engine: &Engine, id: &str) -> (usize, bool) {
     let records = engine.get_run(id).await.unwrap().unwrap().recorded(0..u64::MAX).await.unwrap();
     let fired = |path: &str| records.iter().find(|event| event.path == path && event.kind == EventKind::TimerFired);
     let slept = records.iter().filter_map(|event| match event.kind {
-        EventKind::TimerSet { until } => Some(fired(&event.path).is_some_and(|fired| fired.time < until)),
+        EventKind::TimerSet { until, .. } => Some(fired(&event.path).is_some_and(|fired| fired.time < until)),
         _ => None,
     });
     let slept: Vec<bool> = slept.collect();

@@ -120,7 +120,7 @@ pub(crate) async fn results<'n>(server: McpClient, calls: impl IntoIterator<Item
 /// The payloads of the notes of this name.
 pub(crate) fn notes(history: &[Event], name: &str) -> Vec<Json> {
     let payload = |event: &Event| match &event.kind {
-        EventKind::Note { name: of, payload } if of == name => Some(payload.clone()),
+        EventKind::Note { name: of, payload, .. } if of == name => Some(payload.clone()),
         _ => None,
     };
     history.iter().filter_map(payload).collect()

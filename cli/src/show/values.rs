@@ -42,8 +42,8 @@ impl Values {
                 EventKind::NodeCompleted { output, .. } => output.as_ref(),
                 EventKind::NodeFailed { then: AfterFailure::Routed { error, .. }, .. } => Some(error),
                 EventKind::Answered { answer, .. } => Some(answer),
-                EventKind::SignalDelivered { signal } => signals.get(signal).copied(),
-                EventKind::RunCompleted { output } => Some(output),
+                EventKind::SignalDelivered { signal, .. } => signals.get(signal).copied(),
+                EventKind::RunCompleted { output, .. } => Some(output),
                 EventKind::AnswerRejected { .. } | EventKind::SignalRejected { .. } => None,
                 _ => continue,
             };

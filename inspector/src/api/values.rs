@@ -46,7 +46,7 @@ pub(super) async fn values(
     }
     let mut signals = Vec::new();
     for event in &events {
-        if let EventKind::SignalDelivered { signal } = event.kind {
+        if let EventKind::SignalDelivered { signal, .. } = event.kind {
             signals.extend(run.recorded(signal..signal + 1).await?);
         }
     }
@@ -92,7 +92,7 @@ fn of_thing(path: &str, events: &[Event], signals: &[Event], at: u64, voids: &[R
                 let started = entry(&mut attempts, *attempt);
                 started.began = Some(millis(began.unwrap_or(event.time)));
             }
-            EventKind::NodeFailed { attempt, cause, then, error } => {
+            EventKind::NodeFailed { attempt, cause, then, error, .. } => {
                 let failed = entry(&mut attempts, *attempt);
                 failed.ended = Some(millis(event.time));
                 (failed.error, failed.fault) = parts(cause);
@@ -122,10 +122,10 @@ fn of_thing(path: &str, events: &[Event], signals: &[Event], at: u64, voids: &[R
                     last.ended = Some(millis(event.time));
                 }
             }
-            EventKind::Message { text } => {
+            EventKind::Message { text, .. } => {
                 values.messages.push(Message { seq, time: millis(event.time), text: text.clone() });
             }
-            EventKind::Note { name, payload } => {
+            EventKind::Note { name, payload, .. } => {
                 let (name, payload) = (name.clone(), payload.clone());
                 values.notes.push(Note { seq, time: millis(event.time), name, payload });
             }
@@ -137,15 +137,15 @@ fn of_thing(path: &str, events: &[Event], signals: &[Event], at: u64, voids: &[R
                 values.output = Some(Returned { by: by.clone(), comment: comment.clone(), ..given });
             }
             EventKind::AnswerRejected { .. } => values.output = None,
-            EventKind::SignalDelivered { signal } => {
+            EventKind::SignalDelivered { signal, .. } => {
                 let sent = signals.iter().find(|sent| sent.seq == *signal);
                 if let Some(EventKind::SignalReceived { payload, by, .. }) = sent.map(|sent| &sent.kind) {
                     values.output = Some(Returned { by: by.clone(), ..returned(seq, payload.clone(), None) });
                 }
             }
             EventKind::RunStarted { input, .. } => values.input = Some(Given { value: input.clone() }),
-            EventKind::RunCompleted { output } => values.output = Some(returned(seq, output.clone(), None)),
-            EventKind::RunFailed { failure } => {
+            EventKind::RunCompleted { output, .. } => values.output = Some(returned(seq, output.clone(), None)),
+            EventKind::RunFailed { failure, .. } => {
                 let (error, fault) = parts(&failure.cause);
                 let mut failed = empty(failure.attempts);
                 (failed.ended, failed.error, failed.fault) = (Some(millis(event.time)), error, fault);

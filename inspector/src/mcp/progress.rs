@@ -122,7 +122,7 @@ fn text(event: &Event) -> Option<String> {
         EventKind::NodeStarted { attempt, .. } => format!("`{path}` started, attempt {attempt}"),
         EventKind::NodeCompleted { .. } => format!("`{path}` completed"),
         EventKind::NodeFailed { cause, .. } => format!("`{path}` failed: {}", shown(&cause.to_string())),
-        EventKind::Message { text } => format!("`{path}`: {}", shown(text)),
+        EventKind::Message { text, .. } => format!("`{path}`: {}", shown(text)),
         EventKind::Progress { data, .. } => format!("`{path}`: {}", shown(&data.to_string())),
         EventKind::QuestionAsked { prompt, .. } => format!("`{path}` asks: {}", shown(prompt)),
         _ => return None,

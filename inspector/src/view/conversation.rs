@@ -149,7 +149,7 @@ impl Conversations {
                     }
                 })
             }
-            EventKind::NodeFailed { attempt, cause, then, error } => {
+            EventKind::NodeFailed { attempt, cause, then, error, .. } => {
                 let (message, cut) = cut_text(&cause.to_string());
                 let (attempt, again) = (*attempt, matches!(then, AfterFailure::RetryAt { .. }));
                 if let Some(call) = self.by_path.get_mut(around).and_then(|talk| talk.call(path)) {

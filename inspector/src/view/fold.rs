@@ -32,7 +32,7 @@ impl RunView {
                 self.things.set(RUN, seq, if begins.is_some() { State::Sleeping } else { State::Running }, 0);
                 self.start_taken(RUN, None, seq);
             }
-            EventKind::RunResumed { owner } => {
+            EventKind::RunResumed { owner, .. } => {
                 // What has progressed, and has no recorded start, begins anew.
                 self.early.clear();
                 self.note(seq, RUN, What::Resumed { owner: *owner });
@@ -59,7 +59,7 @@ impl RunView {
                 self.things.complete_inside(RUN, seq);
                 self.things.set(RUN, seq, State::Completed, 0);
             }
-            EventKind::RunFailed { failure } => {
+            EventKind::RunFailed { failure, .. } => {
                 let thing = self.things.at(&failure.path).unwrap_or(RUN);
                 self.fail_around(thing, seq);
                 self.things.stop_inside(RUN, seq);
@@ -72,12 +72,12 @@ impl RunView {
                 self.things.stop_inside(RUN, seq);
                 self.things.set(RUN, seq, State::Cancelled, 0);
             }
-            EventKind::RunStartedOver { next } => {
+            EventKind::RunStartedOver { next, .. } => {
                 self.things.stop_inside(RUN, seq);
                 self.things.set(RUN, seq, State::StartedOver, 0);
                 self.note(seq, RUN, What::Next { run: next.clone() });
             }
-            EventKind::Message { text } => self.message(seq, RUN, text),
+            EventKind::Message { text, .. } => self.message(seq, RUN, text),
             EventKind::Note { name, .. } => self.note(seq, RUN, What::Note { name: name.clone() }),
             EventKind::Progress { data, .. } => self.has_progressed(seq, RUN, data),
             _ => {}
@@ -88,7 +88,7 @@ impl RunView {
     fn fold_of_attempt(&mut self, event: &Event) -> bool {
         let (seq, path) = (event.seq, event.path.as_str());
         match &event.kind {
-            EventKind::NodeStarted { attempt, inside, input, began } => {
+            EventKind::NodeStarted { attempt, inside, input, began, .. } => {
                 let otherwise = if input.is_some() { Kind::Child } else { Kind::Step };
                 let thing = self.resolve(path, otherwise);
                 if let Some(data) = self.early.remove(path) {
@@ -117,14 +117,14 @@ impl RunView {
                 }
                 self.things.set(thing, seq, State::Running, *attempt);
             }
-            EventKind::ItemStarted { item } => {
+            EventKind::ItemStarted { item, .. } => {
                 let each = self.resolve(path, Kind::Each);
                 if !self.has_single_body(each) {
                     let (thing, _) = self.inside_of(each, *item);
                     self.things.set(thing, seq, State::Running, 0);
                 }
             }
-            EventKind::ItemCancelled { item } => {
+            EventKind::ItemCancelled { item, .. } => {
                 let each = self.resolve(path, Kind::Each);
                 let thing = match self.has_single_body(each) {
                     true => self.single_visit(each, *item),
@@ -152,7 +152,7 @@ impl RunView {
                 self.things.stop_inside(thing, seq);
                 self.things.set_state(thing, seq, State::Collecting);
             }
-            EventKind::NodeFailed { attempt, cause, then, error } => {
+            EventKind::NodeFailed { attempt, cause, then, error, .. } => {
                 let thing = self.resolve(path, Kind::Step);
                 let model_call = error.as_ref().and_then(FailedCall::of).is_some();
                 self.failed(thing, seq, *attempt, cause, then, model_call);
@@ -195,15 +195,15 @@ impl RunView {
                 self.note(seq, thing, What::Answered { by, comment, unchecked: *unchecked });
                 self.things.set(thing, seq, State::Completed, 0);
             }
-            EventKind::AnswerRejected { field, message } => {
+            EventKind::AnswerRejected { field, message, .. } => {
                 let thing = self.resolve(path, Kind::Question);
                 self.rejected(seq, thing, field, message);
             }
-            EventKind::SignalRejected { field, message } => {
+            EventKind::SignalRejected { field, message, .. } => {
                 let thing = self.resolve(path, Kind::Wait);
                 self.rejected(seq, thing, field, message);
             }
-            EventKind::TimerSet { until } => {
+            EventKind::TimerSet { until, .. } => {
                 let thing = self.resolve(path, Kind::Timer);
                 self.note(seq, thing, What::Timer { until: millis(*until) });
                 self.things.set(thing, seq, State::Sleeping, 0);
@@ -225,7 +225,7 @@ impl RunView {
                     self.things.set(thing, seq, State::Waiting, 0);
                 }
             }
-            EventKind::SignalDelivered { signal } => {
+            EventKind::SignalDelivered { signal, .. } => {
                 let thing = self.resolve(path, Kind::Wait);
                 self.note(seq, thing, What::Delivered { signal: *signal });
                 self.things.set(thing, seq, State::Completed, 0);
@@ -250,7 +250,7 @@ impl RunView {
                 let thing = self.resolve(path, Kind::Step);
                 self.note(seq, thing, What::Reused);
             }
-            EventKind::Message { text } => {
+            EventKind::Message { text, .. } => {
                 let thing = self.resolve(path, Kind::Step);
                 self.message(seq, thing, text);
             }

@@ -49,7 +49,7 @@ fn row(what: &str, figure: String, target: &str) {
 }
 
 fn batch(run: RunKey, at: u64) -> Append {
-    let kind = EventKind::Message { text: "a line that a node has said".to_owned() };
+    let kind = EventKind::message("a line that a node has said");
     let records = vec![Record::new("pay/charge", kind.clone()), Record::new("pay/charge", kind)];
     Append::new(run, at, SystemTime::now(), records)
 }
@@ -127,7 +127,7 @@ impl Plain {
              )
              insert into plain_journal select key, $2, 2, $3, 1700000000000, 4000000000, $4 from changed";
         let both = client.prepare(both).await.unwrap();
-        let kind = EventKind::Message { text: "a line that a node has said".to_owned() };
+        let kind = EventKind::message("a line that a node has said");
         let body = serde_json::to_string(&[("pay/charge", &kind), ("pay/charge", &kind)]).unwrap();
         Plain { client, schema: schema.to_owned(), both, body }
     }

@@ -12,7 +12,7 @@ use graphweft_postgres_tests::{builder, client, fresh_schema, server};
 const RUNS: u64 = 64;
 
 fn said(run: RunKey, at: u64, records: u64) -> Append {
-    let record = |n| Record::new("pay/charge", EventKind::Message { text: format!("{} says {n}", run.get()) });
+    let record = |n| Record::new("pay/charge", EventKind::message(format!("{} says {n}", run.get())));
     Append::new(run, at, SystemTime::now(), (at..at + records).map(record).collect::<Vec<_>>())
 }
 
@@ -30,7 +30,7 @@ async fn words(store: &PostgresStore, run: RunKey) -> Vec<String> {
     let stored = store.read(run, 0, usize::MAX).await.unwrap();
     let numbers: Vec<u64> = stored.iter().map(|stored| stored.seq).collect();
     assert_eq!(numbers, (0..stored.len() as u64).collect::<Vec<_>>());
-    let text = |kind| if let EventKind::Message { text } = kind { text } else { panic!("{kind:?}") };
+    let text = |kind| if let EventKind::Message { text, .. } = kind { text } else { panic!("{kind:?}") };
     stored.into_iter().map(|stored| text(stored.record.kind)).collect()
 }
 
@@ -74,7 +74,7 @@ async fn what_many_runs_append_at_once_is_complete_in_order_and_once_in_the_feed
         }
         for record in page.records {
             match record.stored.unwrap().record.kind {
-                EventKind::Message { text } => fed.push(text),
+                EventKind::Message { text, .. } => fed.push(text),
                 kind => panic!("{kind:?}"),
             }
         }

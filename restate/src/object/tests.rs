@@ -27,7 +27,7 @@ fn waiting() -> (Object, Vec<(String, Bytes)>) {
     keep(&mut state, object.create(&new, &input).unwrap());
     object.created(new, input).unwrap();
     for at in 1..3 {
-        let message = EventKind::Message { text: format!("message {at}") };
+        let message = EventKind::message(format!("message {at}"));
         let mut append =
             Append::new(RunKey::new(1), at, from_millis(1_795_727_894_392 + at), vec![Record::new("pay", message)]);
         if at == 2 {
@@ -105,9 +105,10 @@ fn an_answer_that_its_node_has_rejected_is_known_as_refused() {
         assert!(object.appended(append));
     };
     let answered = || serde_json::from_value(json!({ "type": "answered", "answer": "perhaps", "unchecked": true }));
-    add(3, EventKind::Message { text: "as a signal is recorded".into() }, Some("inv_0"));
+    add(3, EventKind::message("as a signal is recorded"), Some("inv_0"));
     add(4, answered().unwrap(), Some("inv_1"));
-    let rejected = EventKind::AnswerRejected { field: ".".into(), message: "it is no bool".into() };
+    let rejected =
+        serde_json::from_value(json!({ "type": "answer_rejected", "field": ".", "message": "it is no bool" })).unwrap();
     add(5, rejected, None);
     add(6, answered().unwrap(), Some("inv_2"));
     add(7, EventKind::AnswerAccepted, None);
@@ -175,7 +176,7 @@ fn an_append_without_records_is_replaced_by_the_next_one_which_has_its_summary()
 fn an_append_that_is_too_large_for_one_value_is_in_parts_and_the_last_value_makes_it_one() {
     let (mut object, state) = waiting();
     let text = "x".repeat(super::PART * 2);
-    let message = Record::new("pay", EventKind::Message { text });
+    let message = Record::new("pay", EventKind::message(text));
     let append = Append::new(RunKey::new(1), 3, SystemTime::now(), vec![message]);
     let changes = object.append(&append, None).unwrap().unwrap();
     assert_eq!(changes.len(), 4);

@@ -157,7 +157,7 @@ async fn to_its_end(engine: &Engine, store: &MemoryStore, run: &Run<Json>) {
                 return ends_with(
                     engine,
                     run,
-                    |kind| matches!(kind, EventKind::RunCompleted { output: recorded } if *recorded == output),
+                    |kind| matches!(kind, EventKind::RunCompleted { output: recorded, .. } if *recorded == output),
                 )
                 .await;
             }
@@ -165,7 +165,7 @@ async fn to_its_end(engine: &Engine, store: &MemoryStore, run: &Run<Json>) {
                 return ends_with(
                     engine,
                     run,
-                    |kind| matches!(kind, EventKind::RunFailed { failure: recorded } if *recorded == failure),
+                    |kind| matches!(kind, EventKind::RunFailed { failure: recorded, .. } if *recorded == failure),
                 )
                 .await;
             }
@@ -205,7 +205,7 @@ async fn waits_for_a_time(store: &MemoryStore, run: &Run<Json>) {
     let is_late = header.wake_at.is_some_and(|at| at > SystemTime::now() + LONG / 2);
     let delays = events.iter().any(|stored| match &stored.record.kind {
         EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => *time > SystemTime::now() + LONG / 2,
-        EventKind::TimerSet { until } => *until > SystemTime::now() + LONG / 2,
+        EventKind::TimerSet { until, .. } => *until > SystemTime::now() + LONG / 2,
         _ => false,
     });
     let is_left = header.owner.is_none();

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use graphweft::store::{Append, Appended, Record, Store};
 use graphweft::{EventKind, RunError, json};
-use graphweft_tests::{Death, Remains, life};
+use graphweft_tests::{Death, Remains, event, life};
 
 /// The program that recorded the run.
 mod then {
@@ -106,7 +106,7 @@ fn a_record_in_a_child_workflow_that_no_program_can_read_is_found_before_a_node_
     let path = "calling/calls/sub/waits".to_owned();
     let reported = life(async {
         let header = remains.store.header("run").await.unwrap().unwrap();
-        let kind = EventKind::NodeCompleted { label: None, output: None, state: Vec::new(), items: None };
+        let kind = event(json!({ "type": "node_completed" }));
         let records = vec![Record::new(path.clone(), kind)];
         let append = Append::new(header.key, header.records, SystemTime::now(), records);
         assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);

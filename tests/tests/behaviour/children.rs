@@ -70,7 +70,7 @@ async fn the_record_of_a_child_holds_its_input_and_its_output() {
 async fn the_record_of_a_failed_child_holds_its_error() {
     let events = records_of::<research>(topics(&[""])).await;
     let failed = events.iter().find_map(|event| match &event.kind {
-        EventKind::NodeFailed { attempt, cause, then, error } => Some((*attempt, cause.to_string(), then, error)),
+        EventKind::NodeFailed { attempt, cause, then, error, .. } => Some((*attempt, cause.to_string(), then, error)),
         _ => None,
     });
     assert_eq!(failed, Some((1, "no topic".to_owned(), &AfterFailure::Fails, &Some("no topic".into()))));
@@ -196,7 +196,9 @@ async fn a_node_by_value_is_a_child_under_the_name_it_is_given() {
     workflow! { adding(u32) -> u32 { START => adds; } }
     let events = records_of::<adding>(1).await;
     assert_eq!(started(&events), ["adding/adds", "adding/adds/plus"]);
-    assert!(matches!(events.last().map(|last| &last.kind), Some(EventKind::RunCompleted { output }) if *output == 4));
+    assert!(
+        matches!(events.last().map(|last| &last.kind), Some(EventKind::RunCompleted { output, .. }) if *output == 4)
+    );
 }
 
 #[tokio::test]
@@ -323,7 +325,9 @@ async fn a_resource_that_is_missing_is_a_fault_before_the_child_starts() {
     workflow! { surviving(()) -> String { START => survives; } }
     let events = records_of::<surviving>(()).await;
     assert_eq!(started(&events), ["surviving/survives"]);
-    let Some(EventKind::RunCompleted { output }) = events.last().map(|last| &last.kind) else { panic!("no output") };
+    let Some(EventKind::RunCompleted { output, .. }) = events.last().map(|last| &last.kind) else {
+        panic!("no output")
+    };
     assert!(output.as_str().unwrap().contains("no resource of type `tokio::sync"), "{output}");
 }
 

@@ -9,7 +9,7 @@ use graphweft::prelude::*;
 use graphweft::state::Sum;
 use graphweft::store::{Append, Appended, Record, Store};
 use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy, RunError};
-use graphweft_tests::{Death, Journal, Remains, failure, life, paths};
+use graphweft_tests::{Death, Journal, Remains, event, failure, life, paths};
 use serde::{Deserialize, Deserializer};
 use tokio::sync::Semaphore;
 
@@ -651,7 +651,7 @@ fn with_a_record_that_does_not_fit() -> Remains {
     remains.dies_at::<main_flow>((), "s1q");
     life(async {
         let header = remains.store.header("run").await.unwrap().unwrap();
-        let kind = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
+        let kind = event(graphweft::json!({ "type": "node_started", "attempt": 1 }));
         let records = vec![Record::new("main_flow/runs_sub/sub:s/renamed", kind)];
         let append = Append::new(header.key, header.records, std::time::SystemTime::now(), records);
         assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);

@@ -8,7 +8,7 @@ use futures::future::{Either, select};
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, MemoryStore, Record, Store};
 use graphweft::{AnswerError, EventKind, Never};
-use graphweft_tests::{Death, Journal, Remains, life, paths, records};
+use graphweft_tests::{Death, Journal, Remains, event, life, paths, records};
 
 const SOON: Duration = Duration::from_millis(40);
 const LATER: Duration = Duration::from_secs(3600);
@@ -16,7 +16,7 @@ const LATER: Duration = Duration::from_secs(3600);
 /// Records an answer as another process does, without any that continues the run.
 async fn record_answer(remains: &Remains, question: &str, answer: u32) {
     let header = remains.store.header("run").await.unwrap().unwrap();
-    let kind = EventKind::Answered { answer: answer.into(), by: None, comment: None, unchecked: true };
+    let kind = event(graphweft::json!({ "type": "answered", "answer": answer, "unchecked": true }));
     let records = vec![Record::new(question, kind)];
     let mut append = Append::new(header.key, header.records, SystemTime::now(), records);
     append.header.nudge = true;

@@ -72,7 +72,7 @@ fn the_error_of_a_failed_run_is_the_same_live_by_id_and_in_the_next_process() {
     });
     assert_eq!(later, live);
     assert_eq!(later.error_as(), Some(declined(6_000)));
-    let Some(EventKind::RunFailed { failure }) = events.last().map(|event| &event.kind) else { panic!() };
+    let Some(EventKind::RunFailed { failure, .. }) = events.last().map(|event| &event.kind) else { panic!() };
     assert_eq!(*failure, live);
 }
 

@@ -105,7 +105,7 @@ async fn nothing_runs_after_the_node_that_failed() {
 #[tokio::test]
 async fn the_last_record_is_the_failure() {
     let events = records_of::<reports>(1).await;
-    let Some(EventKind::RunFailed { failure }) = events.last().map(|event| &event.kind) else {
+    let Some(EventKind::RunFailed { failure, .. }) = events.last().map(|event| &event.kind) else {
         panic!("no failure at the end of {events:?}")
     };
     assert_eq!(failure.path, "reports/save");

@@ -8,7 +8,7 @@ use graphweft_tests::{Death, Journal, OnDisk};
 
 fn notes(events: &[Event]) -> Vec<(String, String, Json)> {
     let note = |event: &Event| match &event.kind {
-        EventKind::Note { name, payload } => Some((event.path.clone(), name.clone(), payload.clone())),
+        EventKind::Note { name, payload, .. } => Some((event.path.clone(), name.clone(), payload.clone())),
         _ => None,
     };
     events.iter().filter_map(note).collect()

@@ -89,7 +89,7 @@ async fn it_returns_the_output_and_the_run_is_listed_and_recorded() {
     assert_eq!((run.workflow.as_str(), run.status), ("plain", RunStatus::Completed));
     let history = engine.history(&run.id).await.unwrap().unwrap();
     assert!(
-        matches!(history.last().map(|event| &event.kind), Some(EventKind::RunCompleted { output }) if *output == json!(4))
+        matches!(history.last().map(|event| &event.kind), Some(EventKind::RunCompleted { output, .. }) if *output == json!(4))
     );
 }
 

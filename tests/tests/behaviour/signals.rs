@@ -57,7 +57,7 @@ fn delivered(events: &[Event]) -> Vec<(String, String)> {
         other => panic!("{other:?}"),
     };
     let all = events.iter().filter_map(|event| match event.kind {
-        EventKind::SignalDelivered { signal } => Some((event.path.clone(), payload(signal))),
+        EventKind::SignalDelivered { signal, .. } => Some((event.path.clone(), payload(signal))),
         _ => None,
     });
     all.collect()
@@ -504,7 +504,7 @@ async fn tasks_of_a_node_wait_each_for_its_own() {
     }
     let mut events = run.events();
     while let Some(event) = events.next().await {
-        if let EventKind::RunCompleted { output } = event.kind {
+        if let EventKind::RunCompleted { output, .. } = event.kind {
             assert_eq!(output, json!(111));
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, BoxFuture, Record, RunHeader, Store, StoreError};
 use graphweft::{EngineBuilder, Json, Signal, SignalError, Signalled, json};
-use graphweft_tests::{OnDisk, life};
+use graphweft_tests::{OnDisk, event, life};
 
 use super::signals::{MESSAGE, taking};
 
@@ -240,7 +240,7 @@ impl Store for EndsMeanwhile {
         Box::pin(async move {
             let header = header.await?;
             if let Some(header) = header.as_ref().filter(|_| self.ends.swap(false, Ordering::SeqCst)) {
-                let record = Record::new(&*header.workflow, EventKind::RunCompleted { output: json!([]) });
+                let record = Record::new(&*header.workflow, event(json!({ "type": "run_completed", "output": [] })));
                 let mut end = Append::new(header.key, header.records, SystemTime::now(), vec![record]);
                 end.header.status = Some((RunStatus::Completed, None));
                 assert_eq!(self.inner.append(end).await, Ok(Appended::Done));

@@ -49,7 +49,7 @@ async fn each_run_is_followed_by_the_next_and_a_handle_to_the_first_gives_the_la
     let events = records(&run).await;
     assert_eq!(kinds(&events), ["run_started", "node_started", "run_starting_over", "run_started_over"]);
     assert_eq!(events[2].path, "counting/count");
-    assert!(matches!(&events[3].kind, EventKind::RunStartedOver { next } if next == "c~1"));
+    assert!(matches!(&events[3].kind, EventKind::RunStartedOver { next, .. } if next == "c~1"));
 
     let mut at = run.clone();
     for (id, next) in [("c", "c~1"), ("c~1", "c~2"), ("c~2", "c~3")] {

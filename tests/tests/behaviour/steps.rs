@@ -52,7 +52,7 @@ async fn the_error_of_a_step_is_a_value_and_on_record() {
     });
     assert_eq!(failed, Some(("no".to_owned(), Some("no".into()))));
     assert!(
-        matches!(events.last().map(|last| &last.kind), Some(EventKind::RunCompleted { output }) if *output == "no")
+        matches!(events.last().map(|last| &last.kind), Some(EventKind::RunCompleted { output, .. }) if *output == "no")
     );
 }
 
