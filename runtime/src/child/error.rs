@@ -30,8 +30,7 @@ pub enum ChildError<E> {
     /// Its own error, of the last attempt.
     Error(E),
     /// Any other error: a time limit, a panic, an interrupted `at_most_once` attempt ([`Fault::Interrupted`]); or the
-    /// reason why it was not run ([`Fault::Context`]): an identity used twice, an input other than the recorded one, an
-    /// unreadable record.
+    /// reason why it was not run ([`Fault::Context`]), such as an identity that is used twice.
     Fault(Fault),
 }
 

@@ -107,9 +107,9 @@ impl Context {
     /// Numbers of attempts and delays between them survive. If an enclosing workflow is retried, everything inside it
     /// restarts; recorded results are not reused.
     ///
-    /// Calling a recorded child with a different input is an error that shows both, never a stale result. Inputs
-    /// are compared as JSON, so an input that is written in a different order each time, such as a `HashSet`, is always
-    /// different. A field that was added to the type of the input since, with a default or as an `Option`, makes no
+    /// Calling a recorded child with a different input fails this node with an error that shows both, and never gives a
+    /// stale result. So does a child whose recorded output or error its type does not read whole. Inputs are compared as
+    /// JSON, so an input that is written in a different order each time, such as a `HashSet`, is always different. A field that was added to the type of the input since, with a default or as an `Option`, makes no
     /// difference if it has the value that it is read with.
     ///
     /// A run without an engine (`research(topics).await`) keeps the same results for later attempts, in memory.

@@ -14,6 +14,7 @@ use super::form::{ErrorForm, FormOf, Unread, Written};
 use crate::around::{self, CallKind};
 use crate::attempt::{Attempt, Beat};
 use crate::compile;
+use crate::context::Context;
 use crate::core::{AttemptEvent, Resumable, Resumption, is_retryable};
 use crate::driver::Running;
 use crate::event::{AfterFailure, Entered, EventKind};
@@ -294,18 +295,22 @@ impl Asked {
     }
 
     /// The recorded result, if there is one.
-    fn recorded_result<W: Work>(&self, item: &Item) -> Option<Given<W>> {
-        let given = match item.attempts.end()? {
-            Ended::Completed { output, writes } => self.recorded_output(output, writes),
-            Ended::Failed { cause, error } => Err(self.recorded_error::<W>(cause, error.as_ref())),
+    ///
+    /// # Errors
+    /// A result that is not read as it was recorded.
+    fn recorded_result<W: Work>(&self, item: &Item) -> Result<Option<Given<W>>, Fault> {
+        let Some(end) = item.attempts.end() else { return Ok(None) };
+        let given = match end {
+            Ended::Completed { output, writes } => Ok(self.recorded_output(output, writes)?),
+            Ended::Failed { cause, error } => Err(self.recorded_error::<W>(cause, error.as_ref())?),
         };
         if let Some(journal) = &self.parent.run.journal {
             journal.show(|| self.path.clone(), EventKind::ResultReused);
         }
-        Some(given)
+        Ok(Some(given))
     }
 
-    fn recorded_output<T: Payload, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
+    fn recorded_output<T: Payload>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, Fault> {
         let recorded = output;
         let output = T::__from_json(recorded).map_err(|error| self.unreadable::<T>("output", &error))?;
         let check = reread::<T>().check(recorded, Against::Fields);
@@ -314,12 +319,24 @@ impl Asked {
         Ok(output)
     }
 
-    fn recorded_error<W: Work>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<GivenError<W>> {
+    fn recorded_error<W: Work>(&self, cause: &Cause, error: Option<&Json>) -> Result<ChildError<GivenError<W>>, Fault> {
         match W::Form::read(cause, error) {
-            Ok(error) => ChildError::Error(error),
-            Err(Unread::Fault(fault)) => fault.into(),
-            Err(Unread::Misread(misread)) => self.misread::<GivenError<W>>("error", misread).into(),
-            Err(Unread::NotRecorded) => self.fault(format!("failed, but the error was not recorded: {cause}")).into(),
+            Ok(error) => Ok(ChildError::Error(error)),
+            Err(Unread::Fault(fault)) => Ok(fault.into()),
+            Err(Unread::Misread(misread)) => Err(self.misread::<GivenError<W>>("error", misread)),
+            Err(Unread::NotRecorded) => {
+                Ok(self.fault(format!("failed, but the error was not recorded: {cause}")).into())
+            }
+        }
+    }
+
+    /// Gives what is recorded to its caller. What is not read as it was recorded ends the attempt around it: the caller would
+    /// take it for a failure.
+    async fn give<W: Work>(&self, held: Held, recorded: Result<Given<W>, Fault>) -> Given<W> {
+        held.take();
+        match recorded {
+            Ok(given) => given,
+            Err(fault) => Context::new(&self.parent).stop(fault).await,
         }
     }
 
@@ -342,10 +359,7 @@ impl Asked {
     pub(super) async fn step<W: Work>(self, held: Held, item: Option<Box<Item>>, work: W) -> Given<W> {
         let item = match self.until_needed::<W>(&held, item).await {
             Ok(item) => item,
-            Err(given) => {
-                held.take();
-                return given;
-            }
+            Err(recorded) => return self.give::<W>(held, recorded).await,
         };
         let tried = {
             let _step = self.parent.requests().step_begins();
@@ -366,10 +380,7 @@ impl Asked {
     pub(super) async fn child<W: Work + 'static>(self, mut held: Held, item: Option<Box<Item>>, work: W) -> Given<W> {
         let item = match self.until_needed::<W>(&held, item).await {
             Ok(item) => item,
-            Err(given) => {
-                held.take();
-                return given;
-            }
+            Err(recorded) => return self.give::<W>(held, recorded).await,
         };
         let (parent, path) = (Arc::clone(&self.parent), self.path.clone());
         let (ended, mut end) = tokio::sync::oneshot::channel::<Given<W>>();
@@ -394,22 +405,26 @@ impl Asked {
         end.try_recv().unwrap_or_else(|_| Err(gone().into()))
     }
 
-    /// Waits until it is to be executed; `Err` with its result, if that is recorded.
-    async fn until_needed<W: Work>(&self, held: &Held, item: Option<Box<Item>>) -> Result<Box<Item>, Given<W>> {
+    /// Waits until it is to be executed; `Err` with its result, if that is recorded, or why it cannot be taken.
+    async fn until_needed<W: Work>(
+        &self,
+        held: &Held,
+        item: Option<Box<Item>>,
+    ) -> Result<Box<Item>, Result<Given<W>, Fault>> {
         let mut item = item.unwrap_or_default();
         if item.asked.is_some() {
             let is_now = "is recorded as a question, and is a child or a step now: give it another name";
-            return Err(Err(self.fault(is_now.to_owned()).into()));
+            return Err(Err(self.fault(is_now.to_owned())));
         }
         loop {
-            self.check_input(&item).map_err(|fault| Err(fault.into()))?;
+            self.check_input(&item).map_err(Err)?;
             if item.is_done() {
                 if held.committed().await.is_err() {
                     item = held.item().unwrap_or_default();
                     continue;
                 }
-                if let Some(given) = self.recorded_result::<W>(&item) {
-                    return Err(given);
+                if let Some(given) = self.recorded_result::<W>(&item).map_err(Err)? {
+                    return Err(Ok(given));
                 }
             }
             if !item.withdrawn {

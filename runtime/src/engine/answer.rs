@@ -308,6 +308,15 @@ impl Engine {
         Ok(asked.questions)
     }
 
+    /// The open questions of a run, from its records; `None` if it was requested to cancel it, and it is yet to end.
+    pub(super) async fn asked_unless_cancelled(&self, run: RunKey) -> Result<Option<Vec<Question>>, StoreError> {
+        let mut asked = Asked::default();
+        let records = self.read_questions(run, &mut asked, None).await?;
+        let mut kinds = records.iter().rev().map(|stored| &stored.record.kind);
+        let last = kinds.find(|kind| matches!(kind, EventKind::CancelRequested | EventKind::RunRetried { .. }));
+        Ok((!matches!(last, Some(EventKind::CancelRequested))).then(|| asked.questions.open()))
+    }
+
     /// Reads new records, applies them to the questions, and returns them. If a number is passed, also returns those
     /// that are known already, from that one on.
     async fn read_questions(

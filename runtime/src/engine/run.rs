@@ -428,8 +428,9 @@ impl<T: Payload> Run<T> {
                 *checked = Some(header.records);
             }
         }
-        if header.status == RunStatus::Waiting {
-            let open = engine.asked(header.key).await?.open();
+        if header.status == RunStatus::Waiting
+            && let Some(open) = engine.asked_unless_cancelled(header.key).await?
+        {
             if !open.is_empty() {
                 return Ok(Some(Came::To(Outcome::Waiting(open))));
             }

@@ -46,9 +46,11 @@ impl Versions {
         std::iter::once(&self.newest).chain(&self.earlier)
     }
 
-    /// Whether this definition is one of them.
+    /// Whether this definition is one of them, or has the graph of one: a module of an earlier version has copies of workflows that
+    /// have not changed.
     pub(super) fn has(&self, definition: &Arc<Definition>) -> bool {
-        self.all().any(|version| Arc::ptr_eq(&version.definition, definition))
+        let is_same = self.all().any(|version| Arc::ptr_eq(&version.definition, definition));
+        is_same || self.of_graph(compile::fingerprint(definition).hash).is_some()
     }
 
     /// Their name.

@@ -277,3 +277,30 @@ async fn a_cancellation_is_signalled_once_the_reason_is_recorded() {
     engine.start::<buys>(1).await.unwrap().result().await.unwrap_err();
     assert_eq!(journal.lines(), ["recorded", "tidied up"]);
 }
+
+/// The engine that has the run has not seen the request yet.
+#[tokio::test]
+async fn the_outcome_of_a_waiting_run_that_another_engine_cancels_is_its_end() {
+    const PAID: graphweft::Signal<u32> = graphweft::Signal::new("paid");
+    #[node]
+    async fn asks(n: u32, ctx: &Context) -> u32 {
+        ctx.ask::<u32>("more", "How many more?").await + n
+    }
+    #[node]
+    async fn waits(n: u32, ctx: &Context) -> u32 {
+        ctx.wait(PAID).await + n
+    }
+    workflow! { asking(u32) -> u32 { START => asks; } }
+    workflow! { awaiting(u32) -> u32 { START => waits; } }
+    let store = MemoryStore::new();
+    let engine = || Engine::builder().store(store.clone()).register::<asking>().register::<awaiting>().build().unwrap();
+    let (owner, other) = (engine(), engine());
+    for workflow in ["asking", "awaiting"] {
+        let run = owner.start_json(workflow, 1.into()).id(workflow).await.unwrap();
+        run.outcome().await.unwrap();
+
+        let run = other.get_run(workflow).await.unwrap().unwrap();
+        run.cancel().await.unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Cancelled), "{workflow}");
+    }
+}

@@ -298,12 +298,12 @@ fn a_child_is_found_after_a_field_was_added_to_its_input() {
         let remains = Remains::default();
         remains.dies_at::<versions::before::planned>((), "after");
         let (result, _) = remains.goes_on_with::<versions::after::planned>(|builder| builder.resource(exact));
-        let result = result.unwrap().as_str().unwrap().to_owned();
         assert_eq!(remains.journal.lines(), ["ants"], "it is not executed again");
         if exact {
-            assert!(result.contains("was recorded with a different input"), "{result}");
+            let refused = result.unwrap_err().to_string();
+            assert!(refused.contains("was recorded with a different input"), "{refused}");
         } else {
-            assert_eq!(result, "ants");
+            assert_eq!(result.unwrap(), "ants");
         }
     }
 }
@@ -319,12 +319,12 @@ async fn fickle_input(ctx: &Context, #[resource] death: &Death, #[resource] jour
 workflow! { changing(()) -> String { START => fickle_input; } }
 
 #[test]
-fn a_recorded_child_that_is_asked_for_with_another_input_is_an_error_with_both() {
+fn a_node_that_asks_for_a_recorded_child_with_another_input_fails_with_both() {
     let remains = Remains::default();
     remains.dies_at::<changing>((), "after");
     let (result, _) = remains.goes_on::<changing>();
-    let message = result.unwrap().as_str().unwrap().to_owned();
-    assert!(message.starts_with("`changing/fickle_input/picky:k` was recorded with a different input"), "{message}");
+    let message = result.unwrap_err().to_string();
+    assert!(message.contains("`changing/fickle_input/picky:k` was recorded with a different input"), "{message}");
     assert!(message.contains(r#"("ants", now "bees")"#), "{message}");
     assert_eq!(remains.journal.lines(), ["picky"]);
 }
@@ -355,7 +355,7 @@ impl<'de> Deserialize<'de> for Fickle {
 }
 
 #[test]
-fn an_output_on_record_that_is_not_of_its_type_any_more_is_an_error_that_names_the_field() {
+fn an_output_on_record_that_is_not_of_its_type_any_more_fails_the_node_and_names_the_field() {
     #[node]
     async fn measure() -> Fickle {
         Fickle { size: 3 }
@@ -370,8 +370,8 @@ fn an_output_on_record_that_is_not_of_its_type_any_more_is_an_error_that_names_t
     let remains = Remains::default();
     remains.dies_at::<measuring>((), "after");
     NO_LONGER.store(true, Ordering::SeqCst);
-    let message = remains.goes_on::<measuring>().0.unwrap().as_str().unwrap().to_owned();
-    assert!(message.starts_with("`measuring/measures/measure` has a recorded output that is not a `"), "{message}");
+    let message = remains.goes_on::<measuring>().0.unwrap_err().to_string();
+    assert!(message.contains("`measuring/measures/measure` has a recorded output that is not a `"), "{message}");
     assert!(message.contains("at `size`: invalid type: integer `3`, expected a string"), "{message}");
 }
 
@@ -755,7 +755,65 @@ fn of_an_input_that_is_in_another_order_now_it_is_said_that_it_may_be_a_set() {
     let remains = Remains::default();
     remains.dies_at::<of_a_set>((), "after");
     let (result, _) = remains.goes_on::<of_a_set>();
-    let message = result.unwrap().as_str().unwrap().to_owned();
+    let message = result.unwrap_err().to_string();
     assert!(message.contains(r#"(["ants","bees"], now ["bees","ants"])"#), "{message}");
     assert!(message.contains("take a `BTreeSet` for a `HashSet`"), "{message}");
+}
+
+mod receipts {
+    macro_rules! program {
+        ($program:ident, $($fields:tt)*) => {
+            pub(super) mod $program {
+                use graphweft::prelude::*;
+                use graphweft_tests::{Death, Journal};
+
+                #[value]
+                pub(crate) struct Receipt { $($fields)* }
+
+                #[node]
+                async fn pay(ctx: &Context, #[resource] death: &Death, #[resource] journal: &Journal) -> String {
+                    let paid = ctx.step("pay", async || {
+                        journal.note("pay");
+                        Ok::<_, String>(super::receipt::<Receipt>())
+                    });
+                    let paid = paid.await;
+                    death.come("paid").await;
+                    match paid {
+                        Ok(_) => "paid".to_owned(),
+                        Err(_) => {
+                            journal.note("refund");
+                            "not paid".to_owned()
+                        }
+                    }
+                }
+
+                workflow! { pub(crate) pays(()) -> String { START => pay; } }
+            }
+        };
+    }
+
+    program!(then, #[serde(default)] cents: u32, #[serde(default)] bank: String,);
+    program!(now, #[serde(default)] cents: u32,);
+
+    fn receipt<T: serde::de::DeserializeOwned>() -> T {
+        serde_json::from_value(graphweft::json!({ "cents": 40, "bank": "north" })).unwrap()
+    }
+}
+
+/// A node that takes every error for "it was not paid" would refund what was paid.
+#[test]
+fn a_step_whose_output_is_not_read_any_more_has_not_failed_for_its_node() {
+    let remains = Remains::default();
+    remains.dies_at::<receipts::then::pays>((), "paid");
+    let (result, _) = remains.goes_on::<receipts::now::pays>();
+    let failed = result.unwrap_err().to_string();
+    assert!(failed.contains("`pays/pay/pay` has a recorded output that a `"), "{failed}");
+    assert!(failed.contains("`bank`"), "{failed}");
+    assert_eq!(remains.journal.lines(), ["pay"]);
+    // The program that can read it continues.
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<receipts::then::pays>().build().unwrap();
+        assert_eq!(engine.retry("run").await.unwrap().result().await.unwrap(), "paid");
+    });
+    assert_eq!(remains.journal.lines(), ["pay"]);
 }

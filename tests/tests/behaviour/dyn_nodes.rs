@@ -360,8 +360,9 @@ where
 {
     let disk = OnDisk::default();
     disk.dies_at::<Then>((), "after");
-    let output = disk.resumes::<Now>().0.unwrap();
-    (output.as_str().unwrap().to_owned(), disk.journal.count("finds"))
+    let result = disk.resumes::<Now>().0;
+    let came_to = result.map_or_else(|error| error.to_string(), |output| output.as_str().unwrap().to_owned());
+    (came_to, disk.journal.count("finds"))
 }
 
 #[test]

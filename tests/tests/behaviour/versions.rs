@@ -635,3 +635,56 @@ async fn a_run_whose_next_input_the_newest_does_not_read_starts_over_on_its_own_
     assert!(matches!(soon(next.outcome()).await.unwrap(), Outcome::AwaitingSignals(_)));
     assert_eq!(versions(&engine.check().await.unwrap())[1].2, ["x~1"]);
 }
+
+/// The module of the earlier version was copied whole, with a workflow in it that has not changed.
+mod copied {
+    macro_rules! version {
+        ($version:ident, $($wiring:tt)*) => {
+            pub(super) mod $version {
+                use graphweft::prelude::*;
+
+                #[node]
+                async fn send(n: u32) -> u32 {
+                    n
+                }
+
+                workflow! { pub(crate) notice(u32) -> u32 { START => send; } }
+
+                #[node]
+                async fn order(n: u32, ctx: &Context) -> Result<u32, String> {
+                    ctx.ask::<bool>("ship", "Ship it?").await;
+                    let notice = ctx.start::<notice>(n).await.map_err(|error| error.to_string())?;
+                    notice.result().await.map_err(|error| error.to_string())
+                }
+
+                #[node]
+                async fn label(n: u32) -> u32 {
+                    n * 2
+                }
+
+                workflow! { pub(crate) shop(u32) -> u32 { $($wiring)* } }
+            }
+        };
+    }
+
+    version!(v1, START => order => label;);
+    version!(v2, START => label => order;);
+}
+
+#[tokio::test]
+async fn a_node_of_an_earlier_version_starts_its_copy_of_a_workflow_that_has_not_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = graphweft::store::SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let builder = || Engine::builder().store(store.clone());
+    let engine = builder().register::<copied::v1::shop>().register::<copied::v1::notice>().build().unwrap();
+    let run = engine.start::<copied::v1::shop>(20).id("old").await.unwrap();
+    assert!(matches!(soon(run.outcome()).await.unwrap(), Outcome::Waiting(_)));
+    engine.shutdown().await;
+
+    let newest = builder().register::<copied::v2::shop>().register::<copied::v2::notice>();
+    let engine = newest.register_earlier::<copied::v1::shop>().build().unwrap();
+    engine.recover().await.unwrap();
+    let run = self::run(&engine, "old").await;
+    soon(run.answer("ship", true)).await.unwrap();
+    assert_eq!(soon(run.result()).await.unwrap(), 40);
+}
