@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::info::RunInfo;
 use super::inner::Engine;
-use crate::store::{RunKey, RunQuery, RunStatus, StoreError, Tags};
+use crate::store::{RunKey, RunQuery, RunStatus, StoreError, Tags, to_the_millisecond};
 
 /// Which runs to list or to count; the default is all, of which the newest hundred are listed.
 ///
@@ -151,8 +151,8 @@ impl RunFilter {
             forked_from: self.forked_from,
             started_by: self.started_by,
             tags: self.tags,
-            from: self.from,
-            until: self.until,
+            from: self.from.map(to_the_millisecond),
+            until: self.until.map(to_the_millisecond),
             before: self.before,
             after: self.after,
             oldest_first: self.oldest_first,
@@ -190,5 +190,21 @@ impl Engine {
     /// If the store cannot be read.
     pub async fn count_runs(&self, filter: RunFilter) -> Result<u64, StoreError> {
         self.0.store.count(filter.query()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that was started within the same millisecond is not started before it.
+    #[test]
+    fn times_are_those_that_headers_have() {
+        let time = SystemTime::UNIX_EPOCH + Duration::new(1_700_000_000, 123_456_789);
+        let whole = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_123);
+        let query = RunFilter::default().started(time..).query();
+        assert_eq!((query.from, query.until), (Some(whole), None));
+        let query = RunFilter::default().started(..time).query();
+        assert_eq!((query.from, query.until), (None, Some(whole)));
     }
 }

@@ -28,20 +28,20 @@ use crate::event::EventKind;
 pub struct Claim {
     /// The new owner.
     pub owner: Owner,
-    /// Runs of these workflows.
+    /// Runs of these workflows. What was nudged is reported for all of them.
     pub workflows: Vec<String>,
-    /// Only this run.
+    /// Only this run, if it is of these workflows.
     pub only: Option<RunKey>,
     /// Not these runs, which it already executes, or cannot execute.
     pub except: Vec<RunKey>,
     /// Also its own runs that are running. Its own suspended runs are taken in any case: an engine keeps a run that it
     /// has unloaded.
     pub own: bool,
-    /// Also runs whose owner is no longer alive.
+    /// Also runs whose owner is no longer alive. Runs that have no owner are taken in any case.
     pub orphans: bool,
     /// The current time.
     pub now: SystemTime,
-    /// At most this many runs.
+    /// At most this many runs: those that have been ready for the longest time. 0: none.
     pub limit: usize,
 }
 

@@ -126,7 +126,7 @@ pub enum Created {
 }
 
 /// A run, without its records. A store that keeps it in columns of its own keeps its JSON as well, so that later versions may
-/// add fields; times in it are exact to the millisecond.
+/// add fields; times in it are exact to the millisecond. [`NewRun::header`] makes it.
 ///
 /// ```
 /// use graphweft::prelude::*;

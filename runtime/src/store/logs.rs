@@ -39,7 +39,7 @@ pub trait LogStore: Send + Sync + 'static {
     /// The entries of a log behind the position `after`, up to and including the position `until`, in order. None of a log that is not there.
     fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>>;
 
-    /// The names of all logs that begin with this, sorted.
+    /// The names of all logs that begin with this, by bytes, sorted.
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
 
     /// Replaces the beginning of a log by one entry, in one transaction: the entry at the position [`until`](LogTrim::until) gets another value, and

@@ -5,7 +5,8 @@
 //! appends [`EventKind::RunResumed`](crate::EventKind::RunResumed) first; later appends by the previous owner conflict and are rejected (fencing),
 //! whatever the clocks say.
 //!
-//! [`MemoryStore`] keeps runs until the process ends; [`SqliteStore`] keeps them in a file.
+//! [`MemoryStore`] keeps runs until the process ends; [`SqliteStore`] keeps them in a file. Another store implements [`Store`], and
+//! `graphweft::store_conformance!` tests it, with the feature `test-util`.
 
 mod append;
 mod asked_question;
@@ -102,7 +103,8 @@ pub use crate::event::{OnClose, StartedBy, Tags};
 /// ```
 pub trait Store: Send + Sync + 'static {
     /// Registers the caller as an owner of runs, and as one that can resume runs of these workflows. It owns its runs
-    /// until it [leaves](Self::leave), or until the store detects that it is dead.
+    /// until it [leaves](Self::leave), or until the store detects that it is dead. No method says that it still lives: a store
+    /// that goes by time renews its leases itself, by a thread rather than by a task, which waits for tasks that compute.
     fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>>;
 
     /// Releases all runs of an owner. The call starts it; the future resolves when it is done, and may be dropped. It
@@ -114,7 +116,8 @@ pub trait Store: Send + Sync + 'static {
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>>;
 
     /// Adds records to a run and changes its header, in one transaction: everything, or nothing. The future resolves
-    /// when the change is as durable as the store makes it.
+    /// when the change is as durable as the store makes it. [`Appended::Conflict`] if the run has another number of records, or is
+    /// not there.
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>>;
 
     /// Adds records that end a run, and the run that follows it, in one transaction: both, or neither. As
@@ -124,7 +127,8 @@ pub trait Store: Send + Sync + 'static {
     /// A conflict of the records comes before a refusal of the id.
     fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>>;
 
-    /// The records of a run from number `from` on, at most `limit` of them, in order.
+    /// The records of a run from number `from` on, in order: `limit` of them, and fewer only where they end. None if the run is not
+    /// there.
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>>;
 
     /// The header of a run by its id.

@@ -22,7 +22,7 @@ use crate::event::Tags;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct RunQuery {
-    /// Whose ids begin with this.
+    /// Whose ids begin with this, by bytes: `Order-` is no beginning of `order-7`.
     pub id_prefix: String,
     /// Of one of these workflows; empty: any.
     pub workflows: Vec<String>,
@@ -38,7 +38,7 @@ pub struct RunQuery {
     pub started_by: Option<String>,
     /// With all of these labels.
     pub tags: Tags,
-    /// Whose status has not changed since this time.
+    /// Whose status has changed last before this time. As the times below it is one of whole milliseconds, if an engine asks.
     pub unchanged_since: Option<SystemTime>,
     /// Started at this time or later.
     pub from: Option<SystemTime>,

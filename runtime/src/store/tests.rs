@@ -8,12 +8,21 @@ mod in_memory {
 
 #[cfg(feature = "sqlite")]
 mod in_a_file {
+    use tempfile::TempDir;
+
     use crate::store::SqliteStore;
 
-    crate::store_conformance!(async {
-        let directory = tempfile::tempdir().unwrap();
+    async fn open(directory: TempDir) -> (SqliteStore, TempDir) {
         (SqliteStore::open(directory.path().join("runs.db")).await.unwrap(), directory)
-    });
+    }
+
+    crate::store_conformance!(
+        open(TempDir::new().unwrap()),
+        reopen: async |store, directory| {
+            drop(store);
+            open(directory).await
+        },
+    );
 }
 
 #[cfg(feature = "sqlite")]

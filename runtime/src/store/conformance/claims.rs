@@ -1,7 +1,5 @@
 //! Who executes a run.
 
-use futures_util::future::join;
-
 use super::*;
 
 /// What an owner that has just joined would get.
@@ -164,13 +162,39 @@ pub async fn a_claim_for_one_run_takes_only_that(store: impl Store) {
     assert!(again.runs.is_empty());
 }
 
+pub async fn its_own_running_run_is_left_unless_it_is_asked_for(store: impl Store) {
+    let owner = store.join(Vec::new()).await.unwrap();
+    create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await;
+
+    let without = store.claim(Claim { own: false, ..claim(owner) }).await.unwrap();
+    let none = store.claim(Claim { limit: 0, ..claim(owner) }).await.unwrap();
+    let with = store.claim(claim(owner)).await.unwrap();
+
+    assert_eq!((ids(&without.runs), ids(&none.runs), ids(&with.runs)), (Vec::new(), Vec::new(), vec!["a"]));
+}
+
+pub async fn a_run_without_an_owner_is_taken_also_if_orphans_are_not(store: impl Store) {
+    let owner = store.join(Vec::new()).await.unwrap();
+    create(&store, new_run("a")).await;
+
+    let claimed = store.claim(Claim { orphans: false, ..claim(owner) }).await.unwrap();
+
+    assert_eq!(ids(&claimed.runs), ["a"]);
+}
+
 pub async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store) {
     let (a, b) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
     for i in 0..20 {
         create(&store, new_run(&i.to_string())).await;
     }
-    let (a, b) = join(store.claim(claim(a)), store.claim(claim(b))).await;
-    let (a, b) = (a.unwrap().runs, b.unwrap().runs);
+    // In tasks of their own, so that they run side by side.
+    let store = Arc::new(store);
+    let claiming = [a, b].map(|owner| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move { store.claim(claim(owner)).await.unwrap().runs })
+    });
+    let [a, b] = claiming;
+    let (a, b) = (a.await.unwrap(), b.await.unwrap());
     assert_eq!(a.len() + b.len(), 20);
     assert!(a.iter().all(|run| b.iter().all(|other| other.key != run.key)));
 }

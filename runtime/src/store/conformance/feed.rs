@@ -134,8 +134,9 @@ pub async fn records_of_deleted_runs_are_passed_over(store: impl Store) {
 
 pub async fn a_feed_is_filtered_by_workflows_and_tags(store: impl Store) {
     let tag = |value: &str| Tags::from([("tenant".to_owned(), value.to_owned())]);
-    for (id, workflow, tenant) in [("a", "pay", "acme"), ("b", "ship", "acme"), ("c", "pay", "other")] {
-        let run = NewRun { workflow: workflow.to_owned(), tags: tag(tenant), ..new_run(id) };
+    let both = || Tags::from([("tenant".to_owned(), "acme".to_owned()), ("kind".to_owned(), "big".to_owned())]);
+    for (id, workflow, tags) in [("a", "pay", tag("acme")), ("b", "ship", both()), ("c", "pay", tag("other"))] {
+        let run = NewRun { workflow: workflow.to_owned(), tags, ..new_run(id) };
         let run = create(&store, run).await.key;
         add(&store, run, 1, &[said("one")]).await;
     }
@@ -143,6 +144,7 @@ pub async fn a_feed_is_filtered_by_workflows_and_tags(store: impl Store) {
         (vec!["pay"], Tags::new(), vec!["a", "a", "c", "c"]),
         (vec!["pay", "ship"], tag("acme"), vec!["a", "a", "b", "b"]),
         (vec![], tag("other"), vec!["c", "c"]),
+        (vec![], both(), vec!["b", "b"]),
         (vec!["other"], Tags::new(), vec![]),
     ] {
         let workflows: Vec<_> = workflows.into_iter().map(str::to_owned).collect();

@@ -98,6 +98,7 @@ pub async fn logs_are_listed_by_the_beginning_of_their_names(store: impl Store) 
     assert_eq!(logs.list("chat/").await.unwrap(), ["chat/ada", "chat/bob"]);
     assert_eq!(logs.list("").await.unwrap(), ["chat%", "chat/ada", "chat/bob", "desk/ada"]);
     assert_eq!(logs.list("é").await.unwrap(), [""; 0]);
+    assert_eq!(logs.list("Chat").await.unwrap(), [""; 0]);
 }
 
 pub async fn a_deleted_log_is_gone_and_its_positions_are_not_given_again(store: impl Store) {

@@ -6,6 +6,7 @@ pub mod feed;
 pub mod finding;
 pub mod journal;
 pub mod logs;
+pub mod reopening;
 pub mod runs;
 pub mod snapshots;
 pub mod starting_over;
@@ -35,8 +36,61 @@ use crate::fault::{Cause, Failure};
 /// }
 /// # fn main() {}
 /// ```
+///
+/// A store that outlives its process is passed an async closure as well, which closes it and opens it again: then the tests assert
+/// too that nothing is forgotten, and nothing given twice, over that.
+///
+/// ```
+/// # #[cfg(feature = "sqlite")]
+/// mod in_a_file {
+///     use graphweft::store::SqliteStore;
+///     use tempfile::TempDir;
+///
+///     async fn open(directory: TempDir) -> (SqliteStore, TempDir) {
+///         (SqliteStore::open(directory.path().join("runs.db")).await.unwrap(), directory)
+///     }
+///
+///     graphweft::store_conformance!(
+///         open(TempDir::new().unwrap()),
+///         reopen: async |store, directory| {
+///             drop(store);
+///             open(directory).await
+///         },
+///     );
+/// }
+/// # fn main() {}
+/// ```
 #[macro_export]
 macro_rules! store_conformance {
+    ($open:expr, reopen: $reopen:expr $(,)?) => {
+        $crate::store_conformance! { $open }
+        $crate::store_conformance! { @reopened ($open) ($reopen)
+            runs_and_their_records_are_as_they_were
+            a_sleeping_run_is_taken_when_its_time_has_come
+            open_questions_are_as_they_were
+            the_id_and_the_number_of_a_deleted_run_are_kept
+            places_of_the_feed_are_as_they_were
+            an_owner_is_not_given_twice
+            a_log_and_its_positions_are_as_they_were
+            a_snapshot_fits_or_is_gone
+        }
+    };
+    (@reopened $open:tt $reopen:tt $($case:ident)*) => {
+        mod reopened {
+            use super::*;
+
+            $($crate::store_conformance! { @reopened_one $open $reopen $case })*
+        }
+    };
+    (@reopened_one ($open:expr) ($reopen:expr) $case:ident) => {
+        #[test]
+        fn $case() {
+            $crate::block_on(async {
+                let (store, kept) = ($open).await;
+                $crate::store::conformance_cases::reopening::$case(store, kept, $reopen).await;
+            });
+        }
+    };
     ($open:expr) => {
         $crate::store_conformance! { @each ($open)
             finding {
@@ -66,6 +120,7 @@ macro_rules! store_conformance {
             runs {
                 a_new_run_is_running_and_has_its_first_records
                 the_same_id_again_gives_the_same_run_unchanged
+                of_many_who_create_one_id_exactly_one_does
                 a_run_may_begin_without_records
                 a_run_that_is_not_there_has_no_header
                 the_header_follows_the_status
@@ -149,6 +204,8 @@ macro_rules! store_conformance {
                 the_next_time_to_wake_is_that_of_the_earliest_run_that_could_be_taken
                 a_claim_takes_the_longest_ready_first_and_no_more_than_it_wants
                 a_claim_for_one_run_takes_only_that
+                its_own_running_run_is_left_unless_it_is_asked_for
+                a_run_without_an_owner_is_taken_also_if_orphans_are_not
                 of_two_who_claim_at_once_one_gets_the_run
                 what_a_former_owner_adds_after_the_takeover_is_refused
                 what_a_former_owner_changes_in_the_header_after_the_takeover_is_refused

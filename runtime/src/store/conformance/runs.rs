@@ -41,6 +41,32 @@ pub async fn the_same_id_again_gives_the_same_run_unchanged(store: impl Store) {
     assert_eq!(read_all(&store, first.key).await.len(), 1);
 }
 
+pub async fn of_many_who_create_one_id_exactly_one_does(store: impl Store) {
+    let store = Arc::new(store);
+    for id in ["a", "b", "c", "d", "e"] {
+        let creating: Vec<_> = (0..8)
+            .map(|_| {
+                let store = Arc::clone(&store);
+                tokio::spawn(async move { store.create(new_run(id)).await.unwrap() })
+            })
+            .collect();
+        let mut keys = Vec::new();
+        let mut new = 0;
+        for creating in creating {
+            match creating.await.unwrap() {
+                Created::New(header) => {
+                    new += 1;
+                    keys.push(header.key);
+                }
+                Created::Existing(header) => keys.push(header.key),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(new, 1);
+        assert!(keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+    }
+}
+
 pub async fn a_run_may_begin_without_records(store: impl Store) {
     let run = create(&store, NewRun { records: Vec::new(), ..new_run("a") }).await;
     assert_eq!(run.records, 0);
@@ -188,6 +214,7 @@ pub async fn the_list_has_a_prefix_a_time_an_order_and_a_number(store: impl Stor
         (RunQuery { id_prefix: "a".to_owned(), ..all() }, &["a\u{10FFFF}", "a/2", "a/1"]),
         (RunQuery { id_prefix: "a\u{10FFFF}".to_owned(), ..all() }, &["a\u{10FFFF}"]),
         (RunQuery { id_prefix: "a_".to_owned(), ..all() }, &[]),
+        (RunQuery { id_prefix: "A/".to_owned(), ..all() }, &[]),
         (RunQuery { workflows: names(&["one", "three", "one"]), ..all() }, &["a\u{10FFFF}", "b/1", "a/1"]),
         (
             RunQuery { workflows: names(&["two", "one"]), status: vec![RunStatus::Running], ..all() },
