@@ -1,5 +1,6 @@
 //! Resumes runs that wait outside of the memory, and takes over runs of processes that have died.
 
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -61,7 +62,17 @@ impl Engine {
                 // What changes during the look is looked at next.
                 changed = inner.store.changed();
                 let every = if changed.is_some() { LOOK_IF_TOLD } else { LOOK };
-                let looked = Engine::behind(inner).look(every, &mut owed).await;
+                let engine = Engine::behind(inner);
+                let looked = AssertUnwindSafe(engine.look(every, &mut owed)).catch_unwind().await;
+                // What has panicked is a store, and it is asked again.
+                let looked = looked.unwrap_or_else(|_| {
+                    engine.0.lost_claim.store(true, Ordering::Release);
+                    tracing::error!(
+                        "the store has panicked when it was asked which runs can be resumed; it is asked again"
+                    );
+                    Looked { pause: every, was_nudged: false }
+                });
+                drop(engine);
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(every) };
                 pause = looked.pause;
             }

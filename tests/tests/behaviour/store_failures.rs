@@ -721,3 +721,50 @@ mod away {
         assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 2);
     }
 }
+
+/// Panics the first time that it is asked which runs can be resumed.
+struct PanicsOnce {
+    inner: MemoryStore,
+    has_panicked: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Store for PanicsOnce {
+    graphweft_tests::forward_store! {
+        join leave header list count overview open_questions delete reserve_task start_over is_alive is_served feed feed_end graph logs
+        keeps_snapshots put_snapshot snapshot read create append
+    }
+
+    fn claim(&self, claim: graphweft::store::Claim) -> BoxFuture<'_, Result<graphweft::store::Claimed, StoreError>> {
+        let panics = !self.has_panicked.swap(true, Ordering::SeqCst);
+        async move {
+            assert!(!panics, "on purpose");
+            self.inner.claim(claim).await
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_engine_whose_store_has_panicked_once_still_takes_over_runs() {
+    #[node]
+    async fn passes(n: u32) -> u32 {
+        n
+    }
+    workflow! { passing(u32) -> u32 { START => passes; } }
+    let has_panicked = Arc::default();
+    let store = PanicsOnce { inner: MemoryStore::new(), has_panicked: Arc::clone(&has_panicked) };
+    let memory = store.inner.clone();
+    let engine = Engine::builder().store(store).register::<passing>().build().unwrap();
+    // It looks after other runs from its first one on.
+    engine.start::<passing>(1).await.unwrap().result().await.unwrap();
+    while !has_panicked.load(Ordering::SeqCst) {
+        tokio::task::yield_now().await;
+    }
+    let other = Engine::builder().store(memory).register::<passing>().build().unwrap();
+    other.start::<passing>(2).id("later").after(Duration::from_millis(1)).await.unwrap();
+    other.shutdown().await;
+
+    let run = engine.get_run_of::<passing>("later").await.unwrap().unwrap();
+    let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await.expect("it is taken over");
+    assert_eq!(result.unwrap(), 2);
+}
