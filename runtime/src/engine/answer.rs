@@ -7,14 +7,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::answer_queue::{Answer, Asked, READ_WITHIN, Settled, Unchecked};
-use super::changed_calls::current_path;
 use super::inner::Engine;
 use super::live::Undriven;
 use super::runs::Live;
 use super::runtime::{self, Unfit};
 use super::voided::effective;
 use crate::asked::Question;
-use crate::compile;
 use crate::event::EventKind;
 use crate::fingerprint::NodeNames;
 use crate::halt::Halt;
@@ -94,9 +92,7 @@ impl Engine {
     /// Gives an answer the present id of its question, if it has one with a former name of a node. Returns whether it had.
     async fn takes_present_id(&self, answer: &mut Arc<Answer>, run: &str) -> Result<bool, AnswerError> {
         let header = self.header_of(run).await?;
-        let Some(versions) = self.0.workflows.get(&header.workflow) else { return Ok(false) };
-        let now = compile::fingerprint(&versions.newest.definition);
-        let now = current_path(&self.renamed_calls(&header).await?, &now.current_path(&answer.question));
+        let now = self.current_names(&header).await?.path(&answer.question);
         let is_other = now != answer.question;
         if is_other {
             *answer = Answer::new(&now, answer.given.clone());
@@ -191,11 +187,11 @@ impl Engine {
         }
         let header = self.header_of(run).await?;
         let news = self.read_questions(header.key, asked, Some(from)).await?;
-        let called = self.renamed_calls(&header).await?;
+        let names = self.current_names(&header).await?;
         for (answer, mut unchecked) in unchecked() {
             let from = unchecked.next;
             // It may have been recorded under a former name of its node.
-            let renamed = |path: &str| current_path(&called, &asked.current_path(path));
+            let renamed = |path: &str| names.path(&asked.current_path(path));
             let id = renamed(&unchecked.id);
             for Stored { seq, record, .. } in news.iter().filter(|stored| stored.seq >= from) {
                 let path = renamed(&record.path);
@@ -266,7 +262,13 @@ impl Engine {
                     }
                     check_schema(&question.id, &question.schema, &answer.given.answer)
                 };
-                match asked.questions.take_answer(run, &answer.question, check) {
+                let mut answered = asked.questions.take_answer(run, &answer.question, check);
+                if let Err(AnswerError::UnknownQuestion { .. }) = answered
+                    && let Some(recorded) = self.open_by_other_name(&header, asked, &answer.question).await?
+                {
+                    answered = asked.questions.take_answer(run, &recorded, check);
+                }
+                match answered {
                     Ok(id) if is_checked => taken.push((answer, id)),
                     Ok(id) => {
                         asked.questions.set(&id, State::Open);
@@ -299,6 +301,19 @@ impl Engine {
                 asked.questions.set(&id, State::Open);
             }
         }
+    }
+
+    /// The id of an open question, as it is recorded, by its id with other names that its nodes have or had.
+    async fn open_by_other_name(
+        &self,
+        header: &RunHeader,
+        asked: &Asked,
+        question: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let names = self.current_names(header).await?;
+        let renamed = |path: &str| names.path(&asked.current_path(path));
+        let wanted = renamed(question);
+        Ok(asked.questions.open().into_iter().map(|open| open.id).find(|id| renamed(id) == wanted))
     }
 
     /// The questions of a run, from its records.

@@ -9,7 +9,7 @@ use super::inner::Engine;
 use super::voided::voided;
 use crate::compile;
 use crate::event::{AfterFailure, EventKind};
-use crate::fingerprint::{FormerNamesOfCalled, Past, below_child, inside_child};
+use crate::fingerprint::{Fingerprint, FormerNamesOfCalled, Past, below_child, inside_child};
 use crate::halt::Halt;
 use crate::store::{RunHeader, StoreError, Stored};
 use crate::table::Definition;
@@ -66,42 +66,60 @@ impl Engine {
     }
 }
 
+/// The names that the nodes of a run have in this program: those of its workflow, and of the workflows that are its children.
+#[derive(Default)]
+pub(super) struct CurrentNames {
+    run: Option<Arc<Fingerprint>>,
+    /// In the order in which they were called, so that a caller comes before what it calls.
+    calls: Vec<RenamedCall>,
+}
+
 /// A child that is a workflow of which nodes were renamed.
-pub(super) struct RenamedCall {
+struct RenamedCall {
+    /// With the present names of the nodes around it, which may have been renamed in the same upgrade.
     path: String,
     now: Arc<Definition>,
 }
 
-impl Engine {
-    /// The children of a run in whose workflows, as its nodes name them now, nodes were renamed. Reads the records only if there are such
-    /// workflows.
-    pub(super) async fn renamed_calls(&self, header: &RunHeader) -> Result<Vec<RenamedCall>, StoreError> {
-        let Some(versions) = self.0.workflows.get(&header.workflow) else { return Ok(Vec::new()) };
-        let mut renamed = self.called_by(&versions.newest.definition);
-        renamed.retain(|called| compile::fingerprint(called).has_former_names());
-        if renamed.is_empty() {
-            return Ok(Vec::new());
-        }
-        let history = self.0.store.read(header.key, 0, usize::MAX).await?;
-        let mut calls = Vec::new();
-        for Stored { record, .. } in history {
-            let Some(graph) = graph_of(&record.kind) else { continue };
-            let past = self.0.store.graph(graph).await?.and_then(|body| Past::read(&body).ok());
-            let now = past.and_then(|past| renamed.iter().find(|called| called.name == past.name()));
-            calls.extend(now.map(|now| RenamedCall { path: record.path, now: Arc::clone(now) }));
-        }
-        Ok(calls)
+impl CurrentNames {
+    /// A recorded path with the present names of its nodes. One that has them already stays as it is.
+    pub(super) fn path(&self, recorded: &str) -> String {
+        let path = match &self.run {
+            Some(run) => run.current_path(recorded).into_owned(),
+            None => recorded.to_owned(),
+        };
+        self.calls.iter().fold(path, |path, RenamedCall { path: child, now }| {
+            match inside_child(&path, child, &now.name) {
+                Some(inside) => below_child(&compile::fingerprint(now).current_path(&inside), child, &now.name),
+                None => path,
+            }
+        })
     }
 }
 
-/// A path with the present names of nodes in these children.
-pub(super) fn current_path(calls: &[RenamedCall], path: &str) -> String {
-    calls.iter().fold(path.to_owned(), |path, RenamedCall { path: child, now }| {
-        match inside_child(&path, child, &now.name) {
-            Some(inside) => below_child(&compile::fingerprint(now).current_path(&inside), child, &now.name),
-            None => path,
+impl Engine {
+    /// The names of the nodes of a run, and of the workflows that its nodes call, as this program has them. None if its workflow is not
+    /// registered. Reads the records only if nodes of called workflows were renamed.
+    pub(super) async fn current_names(&self, header: &RunHeader) -> Result<CurrentNames, StoreError> {
+        let Some(versions) = self.0.workflows.get(&header.workflow) else { return Ok(CurrentNames::default()) };
+        let definition = &versions.newest.definition;
+        let mut names = CurrentNames { run: Some(compile::fingerprint(definition)), calls: Vec::new() };
+        let mut renamed = self.called_by(definition);
+        renamed.retain(|called| compile::fingerprint(called).has_former_names());
+        if renamed.is_empty() {
+            return Ok(names);
         }
-    })
+        let history = self.0.store.read(header.key, 0, usize::MAX).await?;
+        for Stored { record, .. } in history {
+            let Some(graph) = graph_of(&record.kind) else { continue };
+            let past = self.0.store.graph(graph).await?.and_then(|body| Past::read(&body).ok());
+            if let Some(now) = past.and_then(|past| renamed.iter().find(|called| called.name == past.name())) {
+                let path = names.path(&record.path);
+                names.calls.push(RenamedCall { path, now: Arc::clone(now) });
+            }
+        }
+        Ok(names)
+    }
 }
 
 /// The last starts of the children that are workflows and have not ended, with the hashes of their graphs, in order.

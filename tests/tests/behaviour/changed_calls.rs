@@ -294,3 +294,85 @@ async fn a_snapshot_does_not_hide_that_the_workflow_of_a_child_has_changed() {
     engine.answer("x", "more", 5).await.unwrap();
     assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(6));
 }
+
+/// Workflows that call each other through nodes, each of which has another name in the later version.
+mod called_by_renamed {
+    use graphweft::ChildError;
+    use graphweft::prelude::*;
+
+    pub(super) mod before {
+        use super::*;
+
+        #[node]
+        async fn asks(n: u32, ctx: &Context) -> u32 {
+            n + ctx.ask::<u32>("more", "How much more?").await
+        }
+
+        workflow! { pub(in super::super) deepest(u32) -> u32 { START => asks; } }
+
+        #[node(uses(deepest))]
+        async fn calls_deepest(n: u32, ctx: &Context) -> Result<u32, ChildError<Failure>> {
+            ctx.call::<deepest>(n).await
+        }
+
+        workflow! { pub(in super::super) inside(u32) -> u32 { START => calls_deepest; } }
+
+        #[node(uses(inside))]
+        async fn calls(n: u32, ctx: &Context) -> Result<u32, ChildError<Failure>> {
+            ctx.call::<inside>(n).await
+        }
+
+        workflow! { pub(in super::super) outer(u32) -> u32 { START => calls; } }
+    }
+
+    pub(super) mod after {
+        use super::*;
+
+        #[node(renamed_from = "asks")]
+        async fn wonders(n: u32, ctx: &Context) -> u32 {
+            n + ctx.ask::<u32>("more", "How much more?").await
+        }
+
+        workflow! { pub(in super::super) deepest(u32) -> u32 { START => wonders; } }
+
+        #[node(uses(deepest), renamed_from = "calls_deepest")]
+        async fn hands_down(n: u32, ctx: &Context) -> Result<u32, ChildError<Failure>> {
+            ctx.call::<deepest>(n).await
+        }
+
+        workflow! { pub(in super::super) inside(u32) -> u32 { START => hands_down; } }
+
+        #[node(uses(inside), renamed_from = "calls")]
+        async fn delegates(n: u32, ctx: &Context) -> Result<u32, ChildError<Failure>> {
+            ctx.call::<inside>(n).await
+        }
+
+        workflow! { pub(in super::super) outer(u32) -> u32 { START => delegates; } }
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_a_renamed_node_is_answered_below_callers_that_were_renamed_with_it() {
+    let former = "outer/calls/inside/calls_deepest/deepest/asks/more";
+    let current = "outer/delegates/inside/hands_down/deepest/wonders/more";
+    for question in [former, current, "more"] {
+        for is_recovered in [true, false] {
+            let store = MemoryStore::new();
+            let before = Engine::builder().store(store.clone()).register::<called_by_renamed::before::outer>();
+            let before = before.build().unwrap();
+            let run = before.start::<called_by_renamed::before::outer>(1).id("x").await.unwrap();
+            assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+            assert_eq!(run.questions().await.unwrap()[0].id, former);
+            before.shutdown().await;
+
+            let after = Engine::builder().store(store).register::<called_by_renamed::after::outer>().build().unwrap();
+            if is_recovered {
+                assert!(after.recover().await.unwrap().failed.is_empty());
+            }
+            let answered = after.answer("x", question, 5).await;
+
+            assert_eq!(answered, Ok(()), "{question}, recovered: {is_recovered}");
+            assert_eq!(after.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!(6));
+        }
+    }
+}

@@ -614,9 +614,10 @@ mod asking {
 
 #[tokio::test]
 async fn an_answer_to_a_node_that_was_renamed_is_taken_or_refused_as_any_other() {
-    let answers: [(&str, Json, bool); 4] = [
+    let answers: [(&str, Json, bool); 5] = [
         ("fine", json!("yes"), true),
         ("ship/approve[0]/fine", json!("yes"), true),
+        ("ship/confirm[0]/fine", json!("yes"), true),
         ("fine", json!(3), false),
         ("ship/approve[0]/fine", json!(3), false),
     ];
