@@ -399,7 +399,7 @@ impl Reread {
     /// Checks a recorded value against the type.
     pub(crate) fn check(&self, recorded: &serde_json::Value, against: Against) -> Result<(), Misread> {
         let now = (self.rewrite)(recorded).map_err(Misread::Unreadable)?;
-        let lost = value::loss(recorded, &now, &|json| (self.rewrite)(json).ok(), against);
+        let lost = value::loss(recorded, &now, &self.rewrite, against);
         lost.map_or(Ok(()), |loss| Err(Misread::Loses(loss)))
     }
 }

@@ -195,8 +195,8 @@ fn not_compatible(what: &str, type_name: &str, misread: &Misread) -> String {
             "a field that was added needs `#[serde(default)]`, or to be an `Option`; what was recorded must still be valid"
         }
         Misread::Loses(_) => {
-            "a field that was renamed needs `#[serde(alias = \"..\")]` with its former name, and one that was recorded must \
-             still be read, as the same value"
+            "a field or variant that was renamed needs `#[serde(alias = \"..\")]` with its former name, and one that was \
+             recorded must still be read, as the same value"
         }
     };
     format!("its recorded {what} does not fit `{type_name}`, {misread} ({help})")

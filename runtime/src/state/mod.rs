@@ -375,7 +375,9 @@ pub(crate) fn decode<T: Serialize + DeserializeOwned>(name: &str, recorded: &Val
     if value::has_fields(recorded) {
         let now = value::encode(&value, MaxSize::NONE);
         let now = now.map_err(|error| fault(format!("holds a `{wanted}` that cannot be written: {error}")))?;
-        let rewrite = |json: &Value| value::encode(&value::decode::<T>(json).ok()?, MaxSize::NONE).ok();
+        let rewrite = |json: &Value| {
+            value::encode(&value::decode::<T>(json)?, MaxSize::NONE).map_err(|error| Unreadable::whole(error.message()))
+        };
         if let Some(loss) = value::loss(recorded, &now, &rewrite, Against::Fields) {
             return Err(fault(format!("has a value that a `{wanted}` would lose some of, {loss}")));
         }

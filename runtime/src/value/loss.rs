@@ -4,6 +4,9 @@
 //! number and text. A missing field may still have been read, under another name (`#[serde(alias = "..")]`), or by a
 //! type that does not write all that it reads. So the recorded field is replaced by another value: if the whole can
 //! then still be read, and is written the same, the type does not read the field.
+//!
+//! The name of a variant may be read as another one as well, by `#[serde(alias = "..")]`, which loses nothing, or by
+//! `#[serde(other)]`, which does. So the type is asked what it makes of a name that it cannot know.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -12,6 +15,7 @@ use std::fmt;
 use serde_json::{Map, Value as Json};
 
 use super::form::{Part, written};
+use crate::field::Unreadable;
 
 /// What is compared with a recorded value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,14 +63,12 @@ pub(crate) fn shortened(json: &Json) -> String {
     text
 }
 
+/// Reads a value, and writes it again.
+type Rewrite<'r> = dyn Fn(&Json) -> Result<Json, Unreadable> + 'r;
+
 /// The first part of a recorded value that a type loses, which it has written again as `now`. `rewrite` does the same
 /// with another value.
-pub(crate) fn loss(
-    recorded: &Json,
-    now: &Json,
-    rewrite: &dyn Fn(&Json) -> Option<Json>,
-    against: Against,
-) -> Option<Loss> {
+pub(crate) fn loss(recorded: &Json, now: &Json, rewrite: &Rewrite<'_>, against: Against) -> Option<Loss> {
     if now == recorded {
         return None;
     }
@@ -77,6 +79,7 @@ pub(crate) fn loss(
         against,
         way: Vec::new(),
         read: BTreeSet::new(),
+        variants: BTreeSet::new(),
         sorted_in_vain: 0,
     };
     comparison.compare(recorded, now).err()
@@ -86,11 +89,14 @@ struct Comparison<'r> {
     whole: &'r Json,
     /// The whole as it is written now, sorted.
     now: Json,
-    rewrite: &'r dyn Fn(&Json) -> Option<Json>,
+    rewrite: &'r Rewrite<'r>,
     against: Against,
     way: Vec<Part>,
     /// Fields that are known to be read: their path without the numbers of items, and the fields beside them.
     read: BTreeSet<(String, Vec<String>)>,
+    /// Texts that are known to be the names of variants: their path without the numbers of items, the recorded name, and
+    /// that of now.
+    variants: BTreeSet<(String, String, String)>,
     sorted_in_vain: usize,
 }
 
@@ -134,6 +140,7 @@ impl Comparison<'_> {
             }
             (Json::Number(recorded), Json::Number(now)) if is_same_number(recorded, now) => Ok(()),
             _ if recorded == now || self.against == Against::Fields => Ok(()),
+            (Json::String(recorded), Json::String(now)) if self.is_alias(recorded, now) => Ok(()),
             _ => Err(self.lost(recorded, Some(now))),
         }
     }
@@ -153,27 +160,65 @@ impl Comparison<'_> {
 
     /// Whether another value in place of the field would make a difference.
     fn is_read(&mut self, beside: &Map<String, Json>) -> bool {
-        let fields = self.way.iter().map(|part| match part {
-            Part::Field(name) => Part::Field(name.clone()),
-            Part::Item(_) => Part::Item(0),
-        });
-        let known = (written(fields.collect::<Vec<_>>().iter()), beside.keys().cloned().collect());
+        let known = (self.place(), beside.keys().cloned().collect());
         if self.read.contains(&known) {
             return true;
         }
-        let text = || Json::from("something that no type expects");
-        let is_read = [text(), Json::Array(vec![text()])].into_iter().any(|other| {
-            let mut whole = self.whole.clone();
-            let Some(place) = place_in(&mut whole, &self.way) else { return false };
-            *place = other;
-            (self.rewrite)(&whole).is_none_or(|now| in_order(&now) != self.now)
-        });
+        let text = || Json::from(UNEXPECTED);
+        let is_read = [text(), Json::Array(vec![text()])].into_iter().any(|other| !self.is_written_the_same(other));
         if is_read {
             self.read.insert(known);
         }
         is_read
     }
+
+    /// Whether a text is the name of a variant that has another name now, and knows this one.
+    fn is_alias(&mut self, recorded: &str, now: &str) -> bool {
+        let known = (self.place(), recorded.to_owned(), now.to_owned());
+        if self.variants.contains(&known) {
+            return true;
+        }
+        let is_alias = match self.with(Json::from(UNEXPECTED)) {
+            // Other texts that are read as one value, such as times, do not say so.
+            Some(Err(error)) if error.message.starts_with(&format!("unknown variant `{UNEXPECTED}`")) => true,
+            // Of all names, `other` makes one variant: it was not that. What is no variant is not read in this form.
+            Some(other) => {
+                other.ok().is_none_or(|other| in_order(&other) != self.now)
+                    && self.is_written_the_same(Json::Object(Map::from_iter([(recorded.to_owned(), Json::Null)])))
+            }
+            None => false,
+        };
+        if is_alias {
+            self.variants.insert(known);
+        }
+        is_alias
+    }
+
+    /// The path without the numbers of items.
+    fn place(&self) -> String {
+        let fields = self.way.iter().map(|part| match part {
+            Part::Field(name) => Part::Field(name.clone()),
+            Part::Item(_) => Part::Item(0),
+        });
+        written(fields.collect::<Vec<_>>().iter())
+    }
+
+    /// Whether the whole is read and written the same with another part here.
+    fn is_written_the_same(&self, part: Json) -> bool {
+        // A part that is not in the whole makes no difference.
+        self.with(part).is_none_or(|now| now.is_ok_and(|now| in_order(&now) == self.now))
+    }
+
+    /// The whole with another part here, as it is written again; `None` if there is no such part.
+    fn with(&self, part: Json) -> Option<Result<Json, Unreadable>> {
+        let mut whole = self.whole.clone();
+        *place_in(&mut whole, &self.way)? = part;
+        Some((self.rewrite)(&whole))
+    }
 }
+
+/// A text that no type knows.
+const UNEXPECTED: &str = "something that no type expects";
 
 fn place_in<'j>(whole: &'j mut Json, way: &[Part]) -> Option<&'j mut Json> {
     way.iter().try_fold(whole, |json, part| match part {
@@ -298,8 +343,8 @@ mod tests {
     use crate::value::{MaxSize, decode, encode};
 
     fn lost<T: Serialize + DeserializeOwned>(recorded: &Json, against: Against) -> Option<String> {
-        let rewrite = |json: &Json| encode(&decode::<T>(json).ok()?, MaxSize::NONE).ok();
-        let now = rewrite(recorded).unwrap_or_else(|| panic!("{recorded} cannot be read"));
+        let rewrite = |json: &Json| Ok(encode(&decode::<T>(json)?, MaxSize::NONE).expect("it can be written"));
+        let now = rewrite(recorded).unwrap_or_else(|error| panic!("{recorded} cannot be read: {error}"));
         loss(recorded, &now, &rewrite, against).map(|loss| loss.to_string())
     }
 
@@ -394,6 +439,101 @@ mod tests {
         assert_eq!(message.as_deref(), Some("at `.`: \"Paid\" would become \"Unknown\""));
     }
 
+    /// Variants that have other names now.
+    #[derive(Serialize, Deserialize, PartialEq, Eq, Hash)]
+    enum Size {
+        #[serde(alias = "S")]
+        Small,
+        #[serde(alias = "L")]
+        Large,
+    }
+
+    /// The same, where all other names are read too.
+    #[derive(Serialize, Deserialize)]
+    enum AnySize {
+        #[serde(alias = "S")]
+        Small,
+        #[serde(other)]
+        Other,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        #[serde(alias = "S")]
+        Small,
+        #[serde(alias = "W")]
+        Wide { width: u32 },
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(tag = "kind", content = "of")]
+    enum Adjacent {
+        #[serde(alias = "S")]
+        Small,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Untagged {
+        Number(u32),
+        Size(Size),
+    }
+
+    #[test]
+    fn a_unit_variant_that_is_read_by_an_alias_is_not_lost() {
+        assert_eq!(lost::<Size>(&json!("S"), Against::Values), None);
+        assert_eq!(lost::<Vec<Size>>(&json!(["S", "Small", "L", "Large"]), Against::Values), None);
+        assert_eq!(lost::<HashSet<Size>>(&json!(["S", "L"]), Against::Values), None);
+        assert_eq!(lost::<Untagged>(&json!("S"), Against::Values), None);
+        assert_eq!(lost::<Tagged>(&json!({"kind": "S"}), Against::Values), None);
+        assert_eq!(lost::<Tagged>(&json!({"kind": "W", "width": 1}), Against::Values), None);
+        assert_eq!(lost::<Adjacent>(&json!({"kind": "S"}), Against::Values), None);
+    }
+
+    #[test]
+    fn a_variant_that_becomes_another_is_lost_beside_one_with_an_alias() {
+        assert_eq!(lost::<AnySize>(&json!("S"), Against::Values), None);
+        let message = lost::<Vec<AnySize>>(&json!(["S", "L"]), Against::Values);
+        assert_eq!(message.as_deref(), Some("at `[1]`: \"L\" would become \"Other\""));
+    }
+
+    /// A time without the part of a second that the recorded one has.
+    struct Second(String);
+
+    impl Serialize for Second {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            self.0.serialize(serializer)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Second {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            let second = text.split('.').next().filter(|second| second.bytes().all(|byte| !byte.is_ascii_alphabetic()));
+            second.map(|second| Second(second.to_owned())).ok_or_else(|| serde::de::Error::custom("it is no time"))
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_variant_and_becomes_another_is_lost() {
+        let message = lost::<Second>(&json!("12:30:01.250"), Against::Values);
+        assert_eq!(message.as_deref(), Some("at `.`: \"12:30:01.250\" would become \"12:30:01\""));
+    }
+
+    #[test]
+    fn aliases_in_a_long_list_are_asked_for_once_each() {
+        let recorded = Json::from(vec!["S"; 20_000]);
+        let asked = std::cell::Cell::new(0);
+        let rewrite = |json: &Json| {
+            asked.set(asked.get() + 1);
+            Ok(encode(&decode::<Vec<Size>>(json)?, MaxSize::NONE).expect("it can be written"))
+        };
+        let now = rewrite(&recorded).expect("it can be read");
+        assert_eq!(loss(&recorded, &now, &rewrite, Against::Values), None);
+        assert!(asked.get() <= 3, "{}", asked.get());
+    }
+
     #[derive(Serialize, Deserialize)]
     struct Bag {
         all: HashSet<Line>,
@@ -414,7 +554,7 @@ mod tests {
     fn a_loss_deep_in_lists_is_found_at_once() {
         let nested = |leaf: Json| (0..90).fold(leaf, |inner, _| json!([inner, 0]));
         let (recorded, now) = (nested(json!(1)), nested(json!(2)));
-        assert!(loss(&recorded, &now, &|_| None, Against::Values).is_some());
+        assert!(loss(&recorded, &now, &|_| Err(Unreadable::whole("")), Against::Values).is_some());
     }
 
     #[test]

@@ -257,6 +257,18 @@ version!(open_only, job: #[value] #[derive(Debug)] pub(crate) enum Order {
     Lost,
 }, n => if n == 0 { Order::Open } else { Order::Lost });
 
+version!(open_or_closed, job: #[value] #[derive(Debug)] pub(crate) enum Order {
+    Open,
+    #[serde(alias = "Lost")]
+    Closed,
+}, n => if n == 0 { Order::Open } else { Order::Closed });
+
+version!(open_or_other, job: #[value] #[derive(Debug)] pub(crate) enum Order {
+    Open,
+    #[serde(other)]
+    Other,
+}, n => if n == 0 { Order::Open } else { Order::Other });
+
 /// One process dies while a run of `Then` waits, and the next one has `Now`.
 fn resumed<Then: Workflow, Now: Workflow>(input: Then::Input) -> Result<Json, RunError> {
     let remains = Remains::default();
@@ -326,6 +338,12 @@ fn an_enum_may_gain_variants_and_lose_those_that_were_not_recorded() {
     assert_eq!(resumed::<open_or_paid::job, or_lost::job>(7), Ok(json!("Paid(7)")));
     assert_eq!(resumed::<open_or_paid::job, open_only::job>(0), Ok(json!("Open")));
     refused::<open_or_paid::job, open_only::job>(7, &["`job/makes`", "open_only::Order", "`Paid`"]);
+}
+
+#[test]
+fn a_variant_may_have_another_name_that_reads_the_former_one() {
+    assert_eq!(resumed::<open_only::job, open_or_closed::job>(7), Ok(json!("Closed")));
+    refused::<open_only::job, open_or_other::job>(7, &["`job/makes`", "\"Lost\" would become \"Other\"", "variant"]);
 }
 
 #[test]
