@@ -1,5 +1,6 @@
 //! Between the events of the core and the records of a run: paths for tasks, labels for choices, JSON for values.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use foldhash::HashMap;
@@ -13,8 +14,10 @@ use crate::core::{
 use crate::event::{self, AfterFailure, EventKind, Limit};
 use crate::fault::Cause;
 use crate::field::Unreadable;
+use crate::fingerprint::FormerNames;
 use crate::halt::Halt;
 use crate::shared::Desk;
+use crate::sorted::SortedSet;
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 use crate::table::{Definition, Executable};
@@ -201,6 +204,8 @@ pub(crate) struct Replay<V> {
     labels: Arc<dyn Labels>,
     /// The last task at each path.
     tasks: HashMap<String, TaskId>,
+    /// The names that the records had, for errors, if the nodes have others now.
+    pub(super) former: Option<Arc<FormerNames>>,
 }
 
 /// How a record was used.
@@ -245,7 +250,7 @@ impl<V> Replay<V> {
         limit: Option<TimeLimit>,
     ) -> Result<Self, Halt> {
         run.index_fired();
-        let mut replay = Replay { run, labels: Arc::clone(&labels), tasks: HashMap::default() };
+        let mut replay = Replay { run, labels: Arc::clone(&labels), tasks: HashMap::default(), former: None };
         replay.apply(labels.workflow(), Event::Begun { emitted: started, limit })?;
         Ok(replay)
     }
@@ -255,7 +260,7 @@ impl<V> Replay<V> {
         run.index_fired();
         let at = |task: TaskId| Some((run.place_of(task)?.path(), task));
         let tasks = run.tasks().into_iter().filter_map(at).collect();
-        Replay { run, labels: LabelsInCode::shared(executable, definition), tasks }
+        Replay { run, labels: LabelsInCode::shared(executable, definition), tasks, former: None }
     }
 
     /// The last task at a path, which may be gone.
@@ -307,7 +312,14 @@ impl<V> Replay<V> {
     }
 
     fn apply(&mut self, path: &str, event: Event<V>) -> Result<(), Halt> {
-        self.run.apply(event).map_err(|impossible| self.does_not_fit(path, &impossible))?;
+        let completed = match &event {
+            Event::Completed { task, .. } => Some(*task),
+            _ => None,
+        };
+        self.run.apply(event).map_err(|impossible| {
+            let left = completed.map(|task| self.left_inside(task)).unwrap_or_default();
+            if left.is_empty() { self.does_not_fit(path, &impossible) } else { self.has_grown(path, &left) }
+        })?;
         while let Some(task) = self.run.next_fired() {
             if let Some(place) = self.run.place_of(task) {
                 self.tasks.insert(place.path(), task);
@@ -413,13 +425,44 @@ impl<V> Replay<V> {
         })
     }
 
+    /// The names of the nodes inside a node that are to be executed and have not begun.
+    fn left_inside(&self, task: TaskId) -> SortedSet<String> {
+        let is_inside = |left: TaskId| {
+            std::iter::successors(Some(left), |at| self.run.parent_of(*at).map(|(around, _)| around))
+                .any(|at| at == task)
+        };
+        let left = self
+            .run
+            .tasks()
+            .into_iter()
+            .filter(|left| *left != task && self.run.attempts(*left) == 0 && is_inside(*left));
+        left.filter_map(|left| self.run.place_of(left)?.address().2.pop()).collect()
+    }
+
     fn does_not_fit(&self, path: &str, impossible: &Impossible) -> Halt {
         let Impossible { event, found } = impossible;
         let event = if event.is_empty() { String::new() } else { format!(" (`{event}`)") };
-        Halt::GraphChanged {
-            workflow: self.labels.workflow().to_owned(),
-            changes: vec![format!("the record of `{path}`{event} does not fit the graph as it is now: {found}")],
-        }
+        let path = self.recorded(path);
+        self.changed(format!("the record of `{path}`{event} does not fit the graph as it is now: {found}"))
+    }
+
+    /// A node was completed when it was recorded, and its graph has nodes now behind those that were its last.
+    fn has_grown(&self, path: &str, left: &SortedSet<String>) -> Halt {
+        let nodes = left.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+        self.changed(format!(
+            "node `{}`: it was completed when it was recorded, and {nodes} would have to be executed inside it now, behind what was \
+             recorded there (keep the version before by `register_earlier`, or add nodes behind all that such runs have reached)",
+            self.recorded(path)
+        ))
+    }
+
+    fn changed(&self, what: String) -> Halt {
+        Halt::GraphChanged { workflow: self.labels.workflow().to_owned(), changes: vec![what] }
+    }
+
+    /// A path as it was recorded.
+    fn recorded<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        self.former.as_ref().map_or(Cow::Borrowed(path), |former| former.path(path))
     }
 }
 

@@ -25,7 +25,8 @@ impl Driver {
         history: Vec<Stored>,
     ) -> Result<RecordedValues, Halt> {
         let (executable, definition) = (self.executable.clone(), self.definition.clone());
-        let fold = Fold::begin(self.take_run(), &executable, &definition, started, limit)?;
+        let mut fold = Fold::begin(self.take_run(), &executable, &definition, started, limit)?;
+        fold.replay.former = self.shared.former_names().cloned();
         self.replay_in(fold, history)
     }
 

@@ -424,7 +424,7 @@ impl Shared {
         }
     }
 
-    /// Has spans made of it, if anything wants them. `start`: the span in which it was started, if that was here and now.
+    /// With the names under which the nodes of the run were first recorded.
     pub(crate) fn with_former_names(self, former: Option<Arc<FormerNames>>) -> Self {
         Shared { former, ..self }
     }
@@ -439,6 +439,12 @@ impl Shared {
         self.former.as_ref().map(|former| former.path(path))
     }
 
+    /// The names under which the nodes of the run were first recorded, if those are others now.
+    pub(crate) fn former_names(&self) -> Option<&Arc<FormerNames>> {
+        self.former.as_ref()
+    }
+
+    /// Has spans made of it, if anything wants them. `start`: the span in which it was started, if that was here and now.
     pub(crate) fn traced(mut self, workflow: &str, tags: &Tags, start: Option<GuardedSpan>) -> Self {
         if trace::is_wanted() {
             let context = self.env.trace_context.as_ref();

@@ -787,3 +787,70 @@ async fn a_request_of_another_kind_says_what_it_was() {
     let was_question = error::<kinds::step::shop>(store).await;
     assert!(was_question.contains("is recorded as a question, and is a child or a step now"), "{was_question}");
 }
+
+/// Graphs inside of nodes, which have more nodes in the later version.
+mod grown {
+    use graphweft::prelude::*;
+
+    #[node]
+    async fn pack(n: u32) -> u32 {
+        n
+    }
+
+    #[node]
+    async fn label(n: u32) -> u32 {
+        panic!("{n} was sent before")
+    }
+
+    #[node]
+    async fn many(n: u32) -> Vec<u32> {
+        vec![n, n + 1]
+    }
+
+    #[node]
+    async fn sum(all: Vec<u32>) -> u32 {
+        all.iter().sum()
+    }
+
+    #[node]
+    async fn asks(n: u32, ctx: &Context) -> u32 {
+        n + ctx.ask::<u32>("more", "How much more?").await
+    }
+
+    macro_rules! version {
+        ($name:ident, $($routes:tt)*) => {
+            pub(super) mod $name {
+                use super::*;
+
+                workflow! { delivery(u32) -> u32 { START => $($routes)*; } }
+                workflow! { pub(in super::super) order(u32) -> u32 { START => delivery => asks; } }
+                workflow! { pub(in super::super) list(u32) -> u32 { START => many => [$($routes)*] => sum => asks; } }
+            }
+        };
+    }
+
+    version!(before, pack);
+    version!(behind, pack => label);
+}
+
+#[test]
+fn a_node_that_was_added_at_the_end_of_what_has_completed_is_named() {
+    fn refused<Then: Workflow<Input = u32>, Now: Workflow>() -> String {
+        let store = MemoryStore::new();
+        runtime().block_on(async {
+            let engine = Engine::builder().store(store.clone()).register::<Then>().build().unwrap();
+            engine.start::<Then>(1).id("x").await.unwrap().outcome().await.unwrap();
+            engine.shutdown().await;
+            let now = Engine::builder().store(store).register::<Now>().build().unwrap();
+            let refused = now.check().await.unwrap().refused.remove(0).1;
+            assert_eq!(now.answer("x", "more", 1).await.unwrap_err().to_string(), refused.to_string());
+            refused.to_string()
+        })
+    }
+    let help = "(keep the version before by `register_earlier`, or add nodes behind all that such runs have reached)";
+    let what = "it was completed when it was recorded, and `label` would have to be executed inside it now, behind what was recorded";
+    let nested = refused::<grown::before::order, grown::behind::order>();
+    assert!(nested.ends_with(&format!("node `order/delivery`: {what} there {help}")), "{nested}");
+    let items = refused::<grown::before::list, grown::behind::list>();
+    assert!(items.ends_with(&format!("node `list/[pack]`: {what} there {help}")), "{items}");
+}
