@@ -49,7 +49,7 @@ impl Pair<'_> {
         let Some(now) = now.map(|at| &self.is.nodes[at]) else {
             let claims = self.is.nodes.iter().filter(|node| node.was.contains(&then.name)).count();
             return vec![match claims {
-                0 => self.removed(then),
+                0 => self.removed(then, counterparts),
                 1 => "it was removed: the node with that former name is another node of the run".to_owned(),
                 _ => format!("it was renamed ambiguously: {claims} nodes have that former name"),
             }];
@@ -83,25 +83,54 @@ impl Pair<'_> {
 
     /// The change of a node that has no counterpart. The name of `[..]` is its text, which is no name that a node may have had: it is
     /// known again by the nodes with which it begins.
-    fn removed(&self, then: &NodePrint) -> String {
+    fn removed(&self, then: &NodePrint, counterparts: &[Option<usize>]) -> String {
         let KindPrint::Each(inside) = then.kind else {
             return format!("it was removed; if it was renamed, add `renamed_from = \"{}\"` to the node", then.name);
         };
         let inside = &self.old[inside];
+        let names = entry_names(inside);
         let is_each = |name: &&str| inside.nodes.iter().any(|node| node.name == **name && node.is_each());
-        match entry_names(inside).as_slice() {
-            // Brackets that begin with brackets are known by their text alone.
-            names if names.iter().any(is_each) => "it was removed".to_owned(),
+        // Brackets that begin with brackets are known by their text alone.
+        if names.iter().any(is_each) {
+            return "it was removed".to_owned();
+        }
+        if let Some(begin) = self.other_begin(&names, counterparts) {
+            let what = if names.iter().any(|name| begin.contains(name)) {
+                format!("it began with {}, and begins with {} now", all(&names, "and"), all(&begin, "and"))
+            } else {
+                format!("inside the brackets, {} was put before {}", all(&begin, "and"), all(&names, "and"))
+            };
+            return format!(
+                "{what} (add nodes behind those that were there, or keep the version before by `register_earlier`)"
+            );
+        }
+        match names.as_slice() {
             [name] => format!(
                 "it was removed; if `{name}` in it was renamed, add `renamed_from = \"{name}\"` to the node inside the brackets"
             ),
             names => format!(
                 "it was removed; if {} in it were renamed, add `renamed_from = \"..\"` with its former name to each of these nodes \
                  inside the brackets",
-                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
+                all(names, "or")
             ),
         }
     }
+
+    /// The nodes with which the `[..]` begins now that has all of these nodes, with which it began.
+    fn other_begin(&self, names: &[&str], counterparts: &[Option<usize>]) -> Option<Vec<&str>> {
+        let free = self.is.nodes.iter().enumerate().filter(|(is, _)| !counterparts.contains(&Some(*is)));
+        let mut graphs = free.filter_map(|(_, node)| match node.kind {
+            KindPrint::Each(is) => Some(&self.new[is]),
+            _ => None,
+        });
+        let has = |graph: &GraphPrint, name: &str| graph.nodes.iter().any(|node| node.name == name);
+        graphs.find(|graph| names.iter().all(|name| has(graph, name))).map(entry_names)
+    }
+}
+
+/// These names, with a word before the last one.
+fn all(names: &[&str], word: &str) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(&format!(" {word} "))
 }
 
 /// The nodes with which a graph begins.

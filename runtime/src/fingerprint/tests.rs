@@ -352,6 +352,19 @@ fn the_nodes_of_brackets_are_found_by_their_items() {
 }
 
 #[test]
+fn brackets_before_whose_first_node_another_was_put_are_not_said_to_have_lost_it() {
+    let then = print(each("[x]", "START>x; x>END"));
+    let what = |now: &str, inside: &str| changes(&then, "w/a w/[x]?", &print(each(now, inside))).concat();
+    assert_eq!(
+        what("[z=x]", "START>z; z>x; x>END"),
+        "node `w/[x]`: inside the brackets, `z` was put before `x` (add nodes behind those that were there, or keep the version \
+         before by `register_earlier`)"
+    );
+    let beside = what("[(x,y)=z]", "START>x; START>y; (x,y)>z; z>END");
+    assert!(beside.contains("it began with `x`, and begins with `x` and `y` now (add nodes behind"), "{beside}");
+}
+
+#[test]
 fn brackets_are_known_again_by_the_former_names_of_the_nodes_with_which_they_begin() {
     let then = print(each("[x=y]", "START>x; x>y; y>END"));
     let gone = print(each("[z=y]", "START>z; z>y; y>END"));

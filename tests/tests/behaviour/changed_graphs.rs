@@ -831,6 +831,7 @@ mod grown {
 
     version!(before, pack);
     version!(behind, pack => label);
+    version!(in_front, label => pack);
 }
 
 #[test]
@@ -853,4 +854,7 @@ fn a_node_that_was_added_at_the_end_of_what_has_completed_is_named() {
     assert!(nested.ends_with(&format!("node `order/delivery`: {what} there {help}")), "{nested}");
     let items = refused::<grown::before::list, grown::behind::list>();
     assert!(items.ends_with(&format!("node `list/[pack]`: {what} there {help}")), "{items}");
+
+    let in_front = refused::<grown::before::list, grown::in_front::list>();
+    assert!(in_front.contains("node `list/[pack]`: inside the brackets, `label` was put before `pack`"), "{in_front}");
 }
