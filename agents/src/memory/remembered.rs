@@ -151,6 +151,15 @@ where
     if is_cut_off {
         return Err(AgentError::cut_off(CallOf::Summary, usage.output));
     }
+    // It would take the place of all that it is to be a summary of.
+    if text.trim().is_empty() {
+        tracing::warn!(
+            session = log,
+            run = turn.run,
+            "the summary of the session has no text, and is not used; the agent sees all that was said"
+        );
+        return Ok((messages, ModelUsage { calls: 1, usage }));
+    }
     let summary = SessionEntry::Summary { until, text };
     turn::append(logs, log, &turn.key("summary"), &summary, None).await?;
     conversation.apply(conversation.end, summary);

@@ -1,11 +1,13 @@
 //! Sessions: what agents remember over runs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, SqliteStore, Store};
 use graphweft::{Json, json};
 use graphweft_agents::{
-    Agent, AgentError, Compaction, Memory, Message, Models, SESSION, Scripted, Session, SessionEntry, SessionError,
-    Sessions, Tool, spent,
+    Agent, AgentError, Compaction, Memory, Message, ModelError, Models, SESSION, Scripted, Session, SessionEntry,
+    SessionError, Sessions, Tool, spent,
 };
 use graphweft_tests::failure;
 
@@ -266,6 +268,43 @@ async fn the_beginning_of_a_long_session_becomes_a_summary_that_is_an_entry() {
     );
     let spent = spent(&engine.history(&id).await.unwrap().unwrap());
     assert_eq!(spent["scripted"].calls, 2);
+}
+
+/// A session of four turns, and the model of its agent: before the fourth turn a summary is due, which `small` is asked for.
+async fn four_turns(small: Scripted) -> (Engine, Scripted) {
+    let large = counts();
+    let models = Models::new(large.clone()).with("small", small);
+    let engine = Engine::builder().resource(models).build().unwrap();
+    for text in ["one", "two", "three", "four"] {
+        let run = engine.start::<long_chat>(text.into()).state(SESSION, "ada".into()).await.unwrap();
+        run.result().await.unwrap();
+    }
+    (engine, large)
+}
+
+/// Gives this first, and a summary then.
+fn first_then_met(first: Result<Message, ModelError>) -> Scripted {
+    let asked = AtomicBool::new(false);
+    Scripted::new(move |_| match asked.swap(true, Ordering::SeqCst) {
+        false => first.clone(),
+        true => Ok(Message::assistant("They have met.")),
+    })
+}
+
+const ALL_OF_FOUR_TURNS: [&str; 7] = ["one", "1 seen", "two", "3 seen", "three", "5 seen", "four"];
+
+#[tokio::test]
+async fn a_summary_without_text_is_not_used_and_the_next_turn_asks_for_another_one() {
+    let nothing = [Message::assistant(""), Message::assistant(" \n"), call("look_up", json!({ "word": "ant" }))];
+    for summary in nothing {
+        let small = first_then_met(Ok(summary.clone()));
+        let (engine, large) = four_turns(small).await;
+        assert_eq!(texts(&large.requests().last().unwrap().messages), ALL_OF_FOUR_TURNS, "{summary:?}");
+        let run = engine.start::<long_chat>("five".into()).state(SESSION, "ada".into()).await.unwrap();
+        run.result().await.unwrap();
+        let expected = ["This is what was said before, in short: They have met.", "four", "7 seen", "five"];
+        assert_eq!(texts(&large.requests().last().unwrap().messages), expected, "{summary:?}");
+    }
 }
 
 fn scholar() -> Agent<String, String> {
