@@ -47,6 +47,13 @@ pub(crate) enum ChatError {
     TooLarge { size: u64, limit: u64 },
 }
 
+impl ChatError {
+    /// Whether the same request would be refused again, whatever limits are raised.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, ChatError::Model(error) if !error.is_passing())
+    }
+}
+
 impl Node for Chat {
     type Input = ();
     type Output = ModelCall;

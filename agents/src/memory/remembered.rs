@@ -15,14 +15,19 @@ use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
 use super::session::log_of;
 use super::turn::{self, OpenTurn, Overlap};
-use crate::agent_error::{AgentError, CallOf, SUMMARY};
+use crate::agent_error::{AgentError, CallOf, SUMMARY, fault_of};
 use crate::chat::Chat;
 use crate::message::Message;
-use crate::model_call::ModelCall;
+use crate::model_call::{FailedCall, ModelCall};
 use crate::usage::{MODEL, ModelUsage};
 
 /// How long an agent that waits for its turn sleeps, unless [it comes](turn::may_have_come).
 const PAUSE: Duration = Duration::from_secs(30);
+
+/// Under which name an agent records what it does about its session, each as a step.
+const STEP: &str = "session";
+/// The key of the step that there is if the model has refused to write a summary.
+const WITHOUT_SUMMARY: &str = "without_summary";
 
 /// What an agent has remembered.
 pub(crate) struct Remembered {
@@ -110,7 +115,7 @@ async fn wait_for_turn(engine: &Engine, log: &str, overlap: Overlap, ctx: &Conte
     let (run, path) = (ctx.run_id(), ctx.path());
     let is_passing = |error: &SessionError| matches!(error, SessionError::Store { .. });
     for look in 1_u32.. {
-        let turn = ctx.step("session", || turn::look(engine, log, run, &path, overlap)).key(look);
+        let turn = ctx.step(STEP, || turn::look(engine, log, run, &path, overlap)).key(look);
         let turn = turn.retry(RetryPolicy::with_max_attempts(3)).retry_when(is_passing).await;
         if let Some(turn) = turn.map_err(failed)? {
             return Ok(turn);
@@ -141,9 +146,20 @@ where
         return Ok((messages, nothing));
     };
     let Some((until, mut beginning)) = conversation.beginning(compaction.keep) else { return Ok((messages, nothing)) };
+    // An earlier attempt has seen all that was said, and its replies are recorded.
+    if ctx.__has_result(&format!("{STEP}:{WITHOUT_SUMMARY}")) {
+        return Ok((messages, nothing));
+    }
     beginning.push(Message::user("Summarize what was said so far."));
     let chat = chat(compaction.model.as_deref(), &compaction.instructions, beginning)?;
-    let replied = ctx.call_as(MODEL, chat, ()).key(SUMMARY).await;
+    let replied = match ctx.call_as(MODEL, chat, ()).key(SUMMARY).await {
+        Err(ChildError::Error(FailedCall { error, .. })) if error.is_refusal() => {
+            tracing::warn!(session = log, run = turn.run, %error, "the model gave no summary of the session; the agent sees all that was said");
+            note_without_summary(ctx, error.to_string()).await?;
+            return Ok((messages, nothing));
+        }
+        replied => replied,
+    };
     let ModelCall { message, usage, is_cut_off, .. } =
         replied.map_err(|error| AgentError::of_model_call(CallOf::Summary, error))?;
     let (Message::Assistant { text, .. } | Message::User { text } | Message::Tool { content: text, .. }) = message;
@@ -164,6 +180,13 @@ where
     turn::append(logs, log, &turn.key("summary"), &summary, None).await?;
     conversation.apply(conversation.end, summary);
     Ok((conversation.messages(), ModelUsage { calls: 1, usage }))
+}
+
+/// Records that the agent sees all that was said, and why, so that each of its attempts does.
+async fn note_without_summary(ctx: &Context, why: String) -> Result<(), AgentError> {
+    let note = || std::future::ready(Ok::<_, String>(format!("no summary: {why}")));
+    ctx.step(STEP, note).key(WITHOUT_SUMMARY).await.map_err(fault_of)?;
+    Ok(())
 }
 
 fn failed(error: ChildError<SessionError>) -> AgentError {

@@ -1,5 +1,6 @@
 //! Sessions: what agents remember over runs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use graphweft::prelude::*;
@@ -305,6 +306,48 @@ async fn a_summary_without_text_is_not_used_and_the_next_turn_asks_for_another_o
         let expected = ["This is what was said before, in short: They have met.", "four", "7 seen", "five"];
         assert_eq!(texts(&large.requests().last().unwrap().messages), expected, "{summary:?}");
     }
+}
+
+#[tokio::test]
+async fn a_turn_whose_summary_is_refused_sees_all_that_was_said_and_the_next_one_asks_for_a_summary_again() {
+    let message = || "no".to_owned();
+    let refusals = [
+        ModelError::Filtered { message: message() },
+        ModelError::TooLong { message: message() },
+        ModelError::Unauthorised { message: message() },
+        ModelError::Rejected { message: message() },
+    ];
+    for refusal in refusals {
+        let (engine, large) = four_turns(first_then_met(Err(refusal.clone()))).await;
+        assert_eq!(texts(&large.requests().last().unwrap().messages), ALL_OF_FOUR_TURNS, "{refusal}");
+        let run = engine.start::<long_chat>("five".into()).state(SESSION, "ada".into()).await.unwrap();
+        run.result().await.unwrap();
+        let expected = ["This is what was said before, in short: They have met.", "four", "7 seen", "five"];
+        assert_eq!(texts(&large.requests().last().unwrap().messages), expected, "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn a_retry_of_a_turn_without_its_summary_does_not_ask_for_one() {
+    let small = first_then_met(Err(ModelError::Filtered { message: "no".into() }));
+    let is_up = Arc::new(AtomicBool::new(true));
+    let up = Arc::clone(&is_up);
+    let large = Scripted::new(move |request| match up.load(Ordering::SeqCst) {
+        true => Ok(Message::assistant(format!("{} seen", request.messages.len()))),
+        false => Err(ModelError::Unauthorised { message: "no key".into() }),
+    });
+    let models = Models::new(large.clone()).with("small", small.clone());
+    let engine = Engine::builder().resource(models).register::<long_chat>().build().unwrap();
+    for text in ["one", "two", "three"] {
+        let run = engine.start::<long_chat>(text.into()).state(SESSION, "ada".into()).await.unwrap();
+        run.result().await.unwrap();
+    }
+    is_up.store(false, Ordering::SeqCst);
+    let run = engine.start::<long_chat>("four".into()).id("four").state(SESSION, "ada".into()).await.unwrap();
+    failure(run.result().await);
+    is_up.store(true, Ordering::SeqCst);
+    assert_eq!(engine.retry("four").await.unwrap().result().await.unwrap(), "7 seen");
+    assert_eq!(small.requests().len(), 1);
 }
 
 fn scholar() -> Agent<String, String> {
