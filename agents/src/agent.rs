@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use graphweft::{Context, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPolicy};
 
 use crate::agent_error::{AgentError, CallOf, fault_of};
@@ -361,11 +361,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 if turn == self.max_turns {
                     break;
                 }
-                let results = calls.iter().enumerate().map(|(at, call)| self.call(ctx, format!("{turn}.{at}"), call));
-                let results: Vec<_> = results.collect();
-                let most = self.max_parallel.map_or(usize::MAX, NonZeroUsize::get).min(calls.len());
-                for result in stream::iter(results).buffered(most).collect::<Vec<_>>().await {
-                    let Called { message, error } = result?;
+                for Called { message, error } in self.call_all(ctx, turn, &calls).await? {
                     conversation.push(message);
                     errors.extend(error);
                 }
@@ -418,6 +414,20 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         let schema =
             self.format.as_ref().map(|format| format!(" Answer with JSON of this schema alone: {}", format.schema));
         format!("That does not fit: {misfit}.{}", schema.unwrap_or_default())
+    }
+
+    /// The results of the calls of a turn, in their order. A fault fails the agent, which waits for no other call then: these are
+    /// dropped, and their questions withdrawn.
+    async fn call_all(&self, ctx: &Context, turn: u32, calls: &[ToolCall]) -> Result<Vec<Called>, AgentError> {
+        let results = calls.iter().enumerate().map(|(at, call)| async move {
+            let called = self.call(ctx, format!("{turn}.{at}"), call).await?;
+            Ok::<_, AgentError>((at, called))
+        });
+        let most = self.max_parallel.map_or(usize::MAX, NonZeroUsize::get).min(calls.len());
+        let results = stream::iter(results.collect::<Vec<_>>()).buffer_unordered(most);
+        let mut called: Vec<(usize, Called)> = results.try_collect().await?;
+        called.sort_by_key(|(at, _)| *at);
+        Ok(called.into_iter().map(|(_, called)| called).collect())
     }
 
     /// The result of a tool call, for the model.

@@ -27,7 +27,8 @@ const INPUT: &str = "input";
 ///
 /// Name, description and parameters are those of the function. The arguments are checked before anything runs. The model gets
 /// the output, or as text: the arguments that do not fit, the error of the tool, a person's rejection. A
-/// [`Fault`], such as a panic or a time limit, fails the agent.
+/// [`Fault`], such as a panic or a time limit, fails the agent. Other calls of that turn are not waited for: they are dropped, and a question to a person is
+/// withdrawn.
 ///
 /// A call is a child of the agent, with the path `desk/agent/orders:2.0` for the first call of turn 2. A completed one is not
 /// made again after a restart. One that was cut short is made again, unless the tool says

@@ -1,7 +1,7 @@
 //! Models, tools and callers that do what they should not.
 
 use graphweft::prelude::*;
-use graphweft::{Json, json};
+use graphweft::{AnswerError, EventKind, Json, json};
 use graphweft_agents::{Agent, AgentError, Message, Models, Scripted, Tool};
 use graphweft_tests::{Death, Journal, OnDisk, failure};
 
@@ -90,6 +90,54 @@ async fn calls_with_one_id_are_two_calls() {
     let run = engine(&disk, &model).await.start::<shop>("Go".into()).await.unwrap();
     assert_eq!(run.result().await.unwrap(), "Settled.");
     assert_eq!(results(&model.requests()[1]), ["paid 10", "paid 20"]);
+}
+
+/// Prints, if there is ink.
+#[node]
+async fn print(text: String) -> Result<String, String> {
+    match text.as_str() {
+        "panic" => panic!("the printer is on fire"),
+        _ => Err("no ink".to_owned()),
+    }
+}
+
+fn printer() -> Agent<String, String> {
+    Agent::new("You pay.").tool(Tool::of::<pay>().approve()).tool(Tool::of::<print>())
+}
+
+workflow! {
+    print_shop(String) -> String {
+        let printer: Agent<String, String> = printer();
+        START => printer;
+    }
+}
+
+/// A run whose model pays, which needs approval, and prints in one turn.
+async fn pays_and_prints(text: &str) -> Run<String> {
+    let calls = [("pay", json!({ "order": "7", "cents": 10 })), ("print", json!({ "text": text }))];
+    let model = Scripted::turns([Scripted::calls(calls), Message::assistant("Settled.")]);
+    let builder = Engine::builder().resource(Models::new(model)).resource(Journal::default());
+    builder.build().unwrap().start::<print_shop>("Go".into()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_fault_of_a_tool_fails_the_agent_and_withdraws_the_question_of_another_call_of_the_turn() {
+    let run = pays_and_prints("panic").await;
+    let failed = failure(run.result().await);
+    assert!(matches!(failed.error_as(), Some(AgentError::Tool { tool, .. }) if tool == "print"), "{failed}");
+    assert!(run.questions().await.unwrap().is_empty());
+    let events = run.recorded(0..u64::MAX).await.unwrap();
+    assert!(events.iter().any(|event| matches!(event.kind, EventKind::QuestionAsked { .. })));
+    let late = run.answer("approve", "approve").await;
+    assert!(matches!(late, Err(AnswerError::Withdrawn { .. })), "{late:?}");
+}
+
+#[tokio::test]
+async fn an_error_of_a_tool_waits_for_a_question_of_another_call_of_the_turn() {
+    let run = pays_and_prints("text").await;
+    assert_eq!(questions(&run).await, ["print_shop/printer/pay:1.0/approve"]);
+    run.answer("approve", "approve").await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "Settled.");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use graphweft::prelude::*;
 use graphweft::store::MemoryStore;
-use graphweft::{Json, json};
+use graphweft::{AnswerError, Json, json};
 use graphweft_agents::{Agent, Budget, Message, Models, Scripted, Tool};
 
 use crate::scene::{call, results};
@@ -305,8 +305,11 @@ where
     for (question, answer) in now {
         second.answer("run", question, answer.clone()).await.unwrap();
     }
-    // It wakes the run, which waits for an answer in the records of the first version.
-    second.answer("run", "hold", json!("a day")).await.unwrap();
+    // It wakes the run, which waits for an answer in the records of the first version, if the other call has not failed the agent.
+    match second.answer("run", "hold", json!("a day")).await {
+        Ok(_) | Err(AnswerError::Withdrawn { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
     let ended = run.result().await.map_err(|error| error.to_string());
     (ended, desk.model.requests().get(1).map(results).unwrap_or_default())
 }
