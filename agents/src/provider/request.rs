@@ -39,22 +39,33 @@ pub(super) fn of(request: &Request, format: &str) -> (ChatRequest, ChatOptions) 
 fn messages(messages: &[Message], format: &str) -> Vec<ChatMessage> {
     let mut chat = Vec::new();
     let mut results = Vec::new();
+    let mut texts: Vec<&str> = Vec::new();
     for message in messages {
         if let Message::Tool { call_id, name, content } = message {
+            end_of_texts(&mut texts, &mut chat);
             results.push(ContentPart::ToolResponse(ToolResponse::new(&**call_id, &**content).with_fn_name(&**name)));
             continue;
         }
         end_of_results(&mut results, &mut chat);
         match message {
-            Message::User { text } => chat.push(ChatMessage::user(&**text)),
+            Message::User { text } => texts.push(text),
             Message::Assistant { text, calls, opaque } => {
+                end_of_texts(&mut texts, &mut chat);
                 chat.push(ChatMessage::assistant(MessageContent::from_parts(parts(text, calls, opaque, format))));
             }
             Message::Tool { .. } => {}
         }
     }
     end_of_results(&mut results, &mut chat);
+    end_of_texts(&mut texts, &mut chat);
     chat
+}
+
+/// Texts of the user that follow each other, such as the summary of a session and what was said behind it, are one message.
+fn end_of_texts(texts: &mut Vec<&str>, chat: &mut Vec<ChatMessage>) {
+    if !texts.is_empty() {
+        chat.push(ChatMessage::user(std::mem::take(texts).join("\n\n")));
+    }
 }
 
 /// The results of one turn are one message: Anthropic wants them together.

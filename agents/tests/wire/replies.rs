@@ -246,6 +246,20 @@ async fn a_schema_for_openai_is_strict_if_it_can_be() {
 }
 
 #[tokio::test]
+async fn texts_of_the_user_that_follow_each_other_are_one_message() {
+    let summary = Message::user("This is what was said before, in short: They have met.");
+    let conversation = [summary, Message::user("Hello?"), Message::assistant("Yes."), Message::user("Well?")];
+    for dialect in BOTH {
+        let body = sent(dialect, conversation.to_vec()).await;
+        let messages = body["messages"].as_array().unwrap().iter().filter(|message| message["role"] != "system");
+        let messages: Vec<String> = messages.map(|message| message.to_string()).collect();
+        assert_eq!(messages.len(), 3, "{body}");
+        let joined = "This is what was said before, in short: They have met.\\n\\nHello?";
+        assert!(messages[0].contains(joined) && messages[2].contains("Well?"), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn an_empty_reply_goes_back_as_a_text() {
     for dialect in BOTH {
         let body = sent(dialect, vec![Message::user("Hello?"), Message::assistant(""), Message::user("Well?")]).await;
