@@ -156,3 +156,13 @@ async fn a_fork_of_a_run_adds_a_turn_of_its_own_to_the_same_session() {
     assert_eq!(forked.result().await.unwrap(), "3 seen");
     assert_eq!(scene.said("ada").await, ["letter", "3 seen", "letter", "3 seen"]);
 }
+
+#[tokio::test]
+async fn a_fork_of_the_end_of_a_run_adds_nothing_to_the_session() {
+    let scene = scene();
+    scene.post.is_open.store(true, Ordering::SeqCst);
+    scene.start("letter", "ada").await.result().await.unwrap();
+    let forked = scene.engine.fork("letter").await.unwrap();
+    assert_eq!(forked.result().await.unwrap(), "3 seen");
+    assert_eq!(scene.said("ada").await, ["letter", "3 seen"]);
+}
