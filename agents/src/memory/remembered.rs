@@ -63,12 +63,10 @@ impl Remembered {
         let engine = ctx.engine().ok_or(SessionError::NoEngine)?;
         let logs = engine.logs().map_err(SessionError::from)?;
         let log = log_of(name, &session);
-        let OpenTurn { turn, until } = wait_for_turn(&engine, &log, overlap, ctx).await?;
-        // A run that was forked behind this step has the recorded turn of its origin, and adds one of its own.
-        let turn = TurnId { run: ctx.run_id().to_owned(), ..turn };
-        let place = Place::Session { logs: Arc::clone(&logs), log: log.clone(), turn: turn.clone() };
+        let Come { first, until, turn } = come(&engine, &*logs, &log, overlap, ctx).await?;
+        let place = Place::Session { logs: Arc::clone(&logs), log: log.clone(), turn };
         let mut remembered = Remembered { messages: Vec::new(), spent: ModelUsage::default(), place };
-        match recall(&*logs, &log, &turn, until, compaction, ctx, chat).await {
+        match recall(&*logs, &log, &first, until, compaction, ctx, chat).await {
             Ok(recalled) => (remembered.messages, remembered.spent) = recalled,
             Err(error) => {
                 remembered.close().await;
@@ -110,18 +108,61 @@ impl Remembered {
     }
 }
 
-/// Between two looks the run sleeps, so that it takes no place from the one that it waits for.
-async fn wait_for_turn(engine: &Engine, log: &str, overlap: Overlap, ctx: &Context) -> Result<OpenTurn, AgentError> {
+/// An agent whose turn has come.
+struct Come {
+    /// Its turn in its first attempt.
+    first: TurnId,
+    /// How far the session is read, in each attempt: replies that are recorded are about that.
+    until: u64,
+    /// Its turn in this attempt.
+    turn: TurnId,
+}
+
+/// Waits for the turn of an agent. An attempt that has failed has closed its turn, and others did not wait for the next attempt: it
+/// takes a turn of its own, behind theirs. The steps of all of them are recorded and each attempt goes through them, so it finds the one
+/// that is open, if there is one, as after a restart.
+async fn come(
+    engine: &Engine,
+    logs: &dyn LogStore,
+    log: &str,
+    overlap: Overlap,
+    ctx: &Context,
+) -> Result<Come, AgentError> {
+    let run = ctx.run_id();
+    let OpenTurn { turn, until } = wait_for_turn(engine, log, overlap, ctx, "").await?;
+    // A run that was forked behind this step has the recorded turn of its origin, and adds one of its own.
+    let first = TurnId { run: run.to_owned(), ..turn };
+    let (mut turn, mut since) = (first.clone(), until);
+    for again in 1_u32.. {
+        // That of its origin is none that a fork has closed, or could use.
+        if turn.run == run && !turn::is_closed(logs, log, &turn, since).await? {
+            break;
+        }
+        let next = wait_for_turn(engine, log, overlap, ctx, &format!("again-{again}.")).await?;
+        (turn, since) = (next.turn, next.until);
+    }
+    Ok(Come { first, until, turn })
+}
+
+/// Between two looks the run sleeps, so that it takes no place from the one that it waits for. What is recorded has keys that begin
+/// with `which`.
+async fn wait_for_turn(
+    engine: &Engine,
+    log: &str,
+    overlap: Overlap,
+    ctx: &Context,
+    which: &str,
+) -> Result<OpenTurn, AgentError> {
     let (run, path) = (ctx.run_id(), ctx.path());
     let is_passing = |error: &SessionError| matches!(error, SessionError::Store { .. });
     for look in 1_u32.. {
-        let turn = ctx.step(STEP, || turn::look(engine, log, run, &path, overlap)).key(look);
+        let turn = ctx.step(STEP, || turn::look(engine, log, run, &path, overlap)).key(format!("{which}{look}"));
         let turn = turn.retry(RetryPolicy::with_max_attempts(3)).retry_when(is_passing).await;
         if let Some(turn) = turn.map_err(failed)? {
             return Ok(turn);
         }
         let comes = turn::may_have_come(engine.clone(), log.to_owned(), run.to_owned(), path.clone());
-        ctx.sleep(PAUSE).key(format!("session:{look}")).or_when(comes).await;
+        ctx.sleep(PAUSE).key(format!("{STEP}:{which}{look}")).or_when(comes).await;
     }
     Err(AgentError::Fault(Fault::Context { message: format!("the turn in the session `{log}` does not come") }))
 }

@@ -25,7 +25,7 @@ use super::error::SessionError;
 /// [unloaded](graphweft::EngineBuilder::max_resident_waiting).
 ///
 /// A run is in a session from the time when its agent comes until the agent ends, or the run does. While a person is asked, for an
-/// approval, the agent is at work.
+/// approval, the agent is at work. An agent that has failed has left: if its node or the run is retried, it comes again, behind those that came meanwhile.
 ///
 /// A user who writes a second line before the answer to the first wants an answer to both:
 ///
@@ -201,6 +201,18 @@ async fn is_over(engine: &Engine, run: &str) -> Result<bool, SessionError> {
         Err(graphweft::RunError::NotFound) => Ok(true),
         Err(error) => Err(SessionError::Store { message: error.to_string() }),
     }
+}
+
+/// Whether an agent has closed its turn, since it came.
+pub(super) async fn is_closed(logs: &dyn LogStore, log: &str, turn: &TurnId, came: u64) -> Result<bool, SessionError> {
+    for entry in logs.read(log, came, u64::MAX).await? {
+        if let SessionEntry::Closed { turn: closed } = SessionEntry::read(log, &entry)?
+            && closed == *turn
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn is_inside(path: &str, around: &str) -> bool {

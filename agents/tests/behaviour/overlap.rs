@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
@@ -13,7 +14,7 @@ use graphweft::store::{
 use graphweft::{EventKind, Workflow};
 use graphweft_agents::{
     Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
-    Scripted, SessionError, Sessions, Tool,
+    Scripted, SessionEntry, SessionError, Sessions, Tool,
 };
 use graphweft_tests::{dies_at_commit, failure, life};
 use tokio::sync::Notify;
@@ -45,11 +46,28 @@ workflow! {
     }
 }
 
-/// Replies to `slow` when it may, fails at `bad`, and says otherwise how many messages it has seen.
+/// Retried by its node.
+#[node(retry(max_attempts = 2, initial_delay = "1ms", when = is_retried))]
+async fn guest_again(text: String, ctx: &Context) -> Result<String, AgentError> {
+    guest(Overlap::Queue).run(text, ctx).await
+}
+
+fn is_retried(_: &AgentError) -> bool {
+    true
+}
+
+workflow! {
+    retried(String) -> String {
+        START => guest_again;
+    }
+}
+
+/// Replies to `slow` when it may, fails once at `bad`, and says otherwise how many messages it has seen.
 #[derive(Clone, Default)]
 struct Gate {
     reached: Arc<Notify>,
     may_reply: Arc<Notify>,
+    has_failed: Arc<AtomicBool>,
 }
 
 impl ChatModel for Gate {
@@ -68,7 +86,7 @@ impl ChatModel for Gate {
                 self.reached.notify_one();
                 self.may_reply.notified().await;
             }
-            if text.ends_with("bad") {
+            if text.ends_with("bad") && !self.has_failed.swap(true, Ordering::SeqCst) {
                 return Err(ModelError::Rejected { message: "no".into() });
             }
             tokio::task::yield_now().await;
@@ -94,7 +112,8 @@ workflow! {
 async fn engine(path: &Path, model: &Gate) -> Engine {
     let store = SqliteStore::open(path).await.unwrap();
     let builder = Engine::builder().store(store).resource(Models::new(model.clone()));
-    builder.register::<queued>().register::<rejected>().register::<cancelling>().build().unwrap()
+    let builder = builder.register::<queued>().register::<rejected>().register::<cancelling>();
+    builder.register::<retried>().build().unwrap()
 }
 
 struct Two {
@@ -409,4 +428,131 @@ fn a_run_that_waits_has_its_turn_wherever_the_process_dies() {
         }
     }
     assert!(deaths >= 16, "it has died at {deaths} commits only");
+}
+
+/// A run that has failed, and another one that came then and is at work.
+async fn failed_and_at_work<W: Workflow<Input = String, Output = String>>() -> (Two, Run<String>) {
+    let two = two_engines().await;
+    let [one, other] = &two.engines;
+    failure(result(&start::<W>(one, "first", "bad").await).await);
+    let second = start::<W>(other, "second", "slow").await;
+    two.model.reached.notified().await;
+    (two, second)
+}
+
+#[tokio::test]
+async fn a_run_that_is_retried_waits_for_the_one_that_came_when_it_had_failed() {
+    let (Two { directory, model, engines: [one, _] }, second) = failed_and_at_work::<queued>().await;
+    let first = one.retry("first").await.unwrap();
+    until_it_sleeps(&one, "first").await;
+    model.may_reply.notify_one();
+    assert_eq!(result(&second).await.unwrap(), "1 seen");
+    // It answers the conversation as it was when it began.
+    assert_eq!(result(&first).await.unwrap(), "1 seen");
+    assert_eq!(said(&one).await, ["slow", "1 seen", "bad", "1 seen"]);
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_run_that_is_retried_and_does_not_wait_is_refused_while_another_one_is_in_the_session() {
+    let (Two { directory, model, engines: [one, _] }, second) = failed_and_at_work::<rejected>().await;
+    let refused = failure(result(&one.retry("first").await.unwrap()).await);
+    let busy = SessionError::Busy { session: "chat/ada".into(), run: "second".into() };
+    assert_eq!(refused.error_as(), Some(AgentError::Session(busy)));
+    model.may_reply.notify_one();
+    result(&second).await.unwrap();
+    assert_eq!(result(&one.retry("first").await.unwrap()).await.unwrap(), "1 seen");
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_run_that_is_retried_cancels_the_one_that_came_when_it_had_failed() {
+    let (Two { directory, engines: [one, _], .. }, second) = failed_and_at_work::<cancelling>().await;
+    let first = one.retry("first").await.unwrap();
+    assert_eq!(result(&first).await.unwrap(), "1 seen");
+    assert!(matches!(result(&second).await, Err(RunError::Cancelled)));
+    assert_eq!(said(&one).await, ["bad", "1 seen"]);
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_run_waits_for_one_that_was_retried() {
+    let Two { directory, model, engines: [one, other] } = two_engines().await;
+    let first = start::<queued>(&one, "first", "slow and bad").await;
+    model.reached.notified().await;
+    model.may_reply.notify_one();
+    failure(result(&first).await);
+    let first = one.retry("first").await.unwrap();
+    model.reached.notified().await;
+    let second = start::<queued>(&other, "second", "Hello").await;
+    until_it_sleeps(&other, "second").await;
+    model.may_reply.notify_one();
+    assert_eq!(result(&first).await.unwrap(), "1 seen");
+    assert_eq!(result(&second).await.unwrap(), "3 seen");
+    drop(directory);
+}
+
+#[tokio::test]
+async fn an_agent_that_is_retried_by_its_node_comes_behind_those_that_have_waited_for_it() {
+    let Two { directory, model, engines: [one, other] } = two_engines().await;
+    let first = start::<retried>(&one, "first", "slow and bad").await;
+    model.reached.notified().await;
+    let second = start::<queued>(&other, "second", "slow").await;
+    come(&other, 2).await;
+    until_it_sleeps(&other, "second").await;
+    model.may_reply.notify_one();
+    model.reached.notified().await;
+    until_it_sleeps(&one, "first").await;
+    model.may_reply.notify_one();
+    assert_eq!(result(&second).await.unwrap(), "1 seen");
+    model.may_reply.notify_one();
+    assert_eq!(result(&first).await.unwrap(), "1 seen");
+    assert_eq!(said(&one).await, ["slow", "1 seen", "slow and bad", "1 seen"]);
+    drop(directory);
+}
+
+#[test]
+fn an_agent_that_is_retried_opens_its_turn_once_more_wherever_the_process_dies() {
+    let mut deaths = 0;
+    for carried_out in [false, true] {
+        for commit in 0.. {
+            let at = format!("commit {commit}, carried out: {carried_out}");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("runs.db");
+            let died = dies_at_commit(&path, commit, carried_out, |dying| async move {
+                let builder = Engine::builder().store(dying).resource(Models::new(Gate::default()));
+                let engine = builder.register::<retried>().build().unwrap();
+                result(&start::<retried>(&engine, "first", "bad").await).await.unwrap();
+                engine.shutdown().await;
+            });
+            deaths += u32::from(died);
+            life(async {
+                let model = Gate::default();
+                model.has_failed.store(true, Ordering::SeqCst);
+                let engine = engine(&path, &model).await;
+                engine.recover().await.unwrap();
+                let first = start::<retried>(&engine, "first", "bad").await;
+                assert_eq!(result(&first).await.unwrap(), "1 seen", "{at}");
+                let session = Sessions::of(&engine).unwrap().get("chat", "ada");
+                let (mut open, mut turns) = (Vec::new(), 0);
+                for (_, entry) in session.entries().await.unwrap() {
+                    match entry {
+                        SessionEntry::Opened { turn } => open.push(turn),
+                        SessionEntry::Closed { turn } => assert_eq!(open.pop(), Some(turn), "{at}"),
+                        SessionEntry::Turn { turn, .. } => {
+                            assert_eq!(open.pop(), Some(turn), "{at}");
+                            turns += 1;
+                        }
+                        other => panic!("{at}: {other:?}"),
+                    }
+                }
+                assert_eq!((open, turns), (Vec::new(), 1), "{at}");
+                engine.shutdown().await;
+            });
+            if !died {
+                break;
+            }
+        }
+    }
+    assert!(deaths >= 8, "it has died at {deaths} commits only");
 }
