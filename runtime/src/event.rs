@@ -37,7 +37,7 @@ pub type Tags = BTreeMap<String, String>;
 /// fn line(event: &Event) -> Option<String> {
 ///     match &event.kind {
 ///         EventKind::NodeStarted { attempt, .. } => Some(format!("{} (attempt {attempt})", event.path)),
-///         EventKind::Message { text } => Some(format!("{}: {text}", event.path)),
+///         EventKind::Message { text, .. } => Some(format!("{}: {text}", event.path)),
 ///         _ => None,
 ///     }
 /// }

@@ -134,7 +134,7 @@ pub enum AnswerError {
     /// No living engine can resume the run, this one included, and so the type that the answer must have is not known.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The answer cannot be recorded.
+    /// The store has failed. The answer may be recorded.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

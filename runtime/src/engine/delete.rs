@@ -7,7 +7,7 @@ use super::inner::{Engine, Inner};
 use super::retention::Retention;
 use super::runtime;
 use crate::core::after;
-use crate::store::{Delete, ReserveTask, RunKey, RunQuery, RunStatus, StoreError, to_the_millisecond};
+use crate::store::{Delete, ReserveTask, RunKey, RunQuery, RunStatus, StoreError};
 
 /// How often an engine looks for runs that are to be deleted.
 const LOOK: Duration = Duration::from_secs(60);
@@ -205,7 +205,7 @@ impl Engine {
     /// The runs with a status that have had it for so long; `None` if that is longer than there is time.
     fn expired(&self, status: RunStatus, keep: Duration) -> Option<RunQuery> {
         let since = self.0.env.clock.now().checked_sub(keep)?;
-        Some(RunQuery { status: vec![status], unchanged_since: Some(to_the_millisecond(since)), ..RunQuery::default() })
+        Some(RunQuery { status: vec![status], unchanged_since: Some(since), ..RunQuery::default() })
     }
 
     async fn some_expired(&self, status: RunStatus, keep: Duration) -> Result<Vec<RunKey>, StoreError> {

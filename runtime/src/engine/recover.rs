@@ -76,7 +76,8 @@ pub struct Recovery {
 
 impl Engine {
     /// Resumes every unfinished run of a registered workflow that no live process owns, and from now on takes over runs
-    /// whose process dies. Runs that wait for an answer or a timer are resumed when it comes, and use no memory until
+    /// whose process dies. Those that a process releases, as by [`shutdown`](Self::shutdown), are taken over by every engine that has
+    /// started or claimed a run. Runs that wait for an answer or a timer are resumed when it comes, and use no memory until
     /// then. Those that this program could not resume are reported now: all with a changed graph or without a resource,
     /// and those with an unreadable record among the newest 32 of each workflow. For the others the calls that concern
     /// them report it. A timer that was due while no process ran fires at once.

@@ -38,9 +38,9 @@ pub struct RunQuery {
     pub started_by: Option<String>,
     /// With all of these labels.
     pub tags: Tags,
-    /// Whose status has changed last before this time. As the times below it is one of whole milliseconds, if an engine asks.
+    /// Whose status has changed last before this time.
     pub unchanged_since: Option<SystemTime>,
-    /// Started at this time or later.
+    /// Started at this time or later: one of whole milliseconds if an engine asks, as times in headers are.
     pub from: Option<SystemTime>,
     /// Started before this time.
     pub until: Option<SystemTime>,

@@ -12,7 +12,7 @@ use crate::event::{Event, EventKind};
 /// use graphweft::store::Record;
 ///
 /// // As a store writes it, and reads it back:
-/// let record = Record::new("pay/charge", EventKind::Message { text: "the card is fine".into() });
+/// let record = Record::new("pay/charge", EventKind::message("the card is fine"));
 /// let (path, kind) = (record.path.clone(), json!(record.kind));
 /// assert_eq!(kind, json!({ "type": "message", "text": "the card is fine" }));
 /// assert_eq!(Record::new(path, serde_json::from_value(kind)?), record);

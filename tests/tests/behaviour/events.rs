@@ -491,3 +491,53 @@ async fn events_that_end_before_their_run_say_why() {
     let (count_again, error) = all(&engine).await;
     assert_eq!((count_again, error), (count, None), "all of them can still be read");
 }
+
+#[node]
+async fn streams(n: u32, ctx: &Context) -> u32 {
+    ctx.progress("one");
+    ctx.progress("two");
+    n
+}
+
+#[node]
+async fn calls_one_that_streams(n: u32, ctx: &Context) -> u32 {
+    ctx.progress("before");
+    let given = ctx.call::<streams>(n).await.unwrap_or_default();
+    ctx.progress("after");
+    given
+}
+
+workflow! { streaming(u32) -> u32 { START => calls_one_that_streams; } }
+
+/// A page clears the text of a call when an attempt at it starts.
+#[tokio::test]
+async fn progress_comes_behind_the_start_of_its_attempt() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = graphweft::store::SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    for builder in [Engine::builder(), Engine::builder().store(file)] {
+        let run = builder.register::<streaming>().build().unwrap().start::<streaming>(1).await.unwrap();
+        let events: Vec<Event> = run.events().collect().await;
+        let line = |event: &Event| match &event.kind {
+            EventKind::Progress { data, .. } => data.as_str().unwrap().to_owned(),
+            kind => format!("{} {}", kind.name(), event.path.rsplit('/').next().unwrap()),
+        };
+        assert_eq!(
+            events.iter().map(line).collect::<Vec<_>>(),
+            [
+                "run_started streaming",
+                "node_started calls_one_that_streams",
+                "before",
+                "node_started streams",
+                "one",
+                "two",
+                "node_completed streams",
+                "after",
+                "node_completed calls_one_that_streams",
+                "run_completed streaming",
+            ]
+        );
+        assert!(events.iter().all(|event| !event.derived));
+        let positions: Vec<_> = events.iter().map(Event::position).collect();
+        assert!(positions.is_sorted(), "{positions:?}");
+    }
+}
