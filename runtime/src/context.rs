@@ -182,11 +182,7 @@ impl Context {
     pub fn progress(&self, data: impl Serialize) {
         let Some(journal) = self.0.run.journal.as_ref().filter(|_| !self.has_ended()) else { return };
         match value::to_plain(&data, self.0.run.env.max_value_size) {
-            Ok(data) => {
-                if journal.show_progress(self.path(), data) {
-                    self.0.run.pulse.say();
-                }
-            }
+            Ok(data) => journal.show_progress(self.path(), data),
             Err(error) => {
                 drop_here(data, &error);
                 tracing::warn!(path = %self.0.place(), %error, "progress that is not JSON was skipped");
@@ -236,7 +232,7 @@ impl Context {
     /// run.result().await?;
     /// let mut events = run.events();
     /// while let Some(event) = events.next().await {
-    ///     if let EventKind::Note { name, payload, .. } = event.kind {
+    ///     if let EventKind::Note { name, payload } = event.kind {
     ///         assert_eq!((event.path.as_str(), name.as_str()), ("summary/summarize", "tokens"));
     ///         assert_eq!(payload["input"], 7);
     ///     }

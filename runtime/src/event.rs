@@ -162,7 +162,9 @@ pub enum EventKind {
         requested: bool,
     },
     /// An attempt at a node, a child or a step has started. An attempt at a node that was interrupted by the death of
-    /// its process starts again without another record.
+    /// its process starts again without another record. The start of a child or a step is recorded with what comes next, or after
+    /// 200 ms, so its first [`Progress`](Self::Progress) may be sent before: a page that shows a text as it arrives begins it
+    /// anew with [`RunResumed`](Self::RunResumed) and with a failed attempt.
     #[non_exhaustive]
     NodeStarted {
         /// From 1.

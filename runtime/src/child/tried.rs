@@ -332,11 +332,16 @@ impl Asked {
 
     /// Gives what is recorded to its caller. What is not read as it was recorded ends the attempt around it: the caller would
     /// take it for a failure.
-    async fn give<W: Work>(&self, held: Held, recorded: Result<Given<W>, Fault>) -> Given<W> {
+    async fn give<W: Work>(self, held: Held, recorded: Result<Given<W>, Fault>) -> Given<W> {
         held.take();
         match recorded {
             Ok(given) => given,
-            Err(fault) => Context::new(&self.parent).stop(fault).await,
+            Err(fault) => {
+                let stop = Context::new(&self.parent).stop(fault);
+                // What is pending in a task of the node does not keep the run.
+                drop(self);
+                stop.await
+            }
         }
     }
 

@@ -110,15 +110,11 @@ impl Journal {
             let (run_id, records, derived) = (self.run_id.clone(), records.clone(), derived.to_vec());
             self.send(&mut inner, &Sent::Batch(Arc::new(Batch { run_id, at, time, records, derived })));
         }
-        for derived in derived {
-            inner.has_come(&derived.record.kind);
-        }
         let plain = batch.records.plain();
         let accepted = plain.filter_map(|(at, record)| self.heed(&mut inner, record, batch.at + at as u64)).collect();
         inner.length += batch.records.len() as u64;
         inner.durable = ticket;
         inner.in_flight = None;
-        self.show_behind_flight(&mut inner);
         self.push_following(&mut inner, accepted);
         // Each due snapshot is asked for once.
         let is_due = inner.length >= inner.next_snapshot && !inner.ended;

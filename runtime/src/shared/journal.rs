@@ -83,8 +83,6 @@ impl Journal {
         let inner = Inner {
             pending: Pending::default(),
             derived: Vec::new(),
-            behind_flight: Vec::new(),
-            coming: SortedSet::new(),
             header: HeaderChange::default(),
             length: header.records,
             pushed: 0,

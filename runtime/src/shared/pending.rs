@@ -1,6 +1,5 @@
 //! Records that are pushed to a journal and not appended yet.
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures_util::future::{BoxFuture, Shared};
@@ -13,7 +12,7 @@ use super::steps::{Step, Steps};
 use super::succession::Over;
 use super::transaction::OpenTransaction;
 use crate::core::Place;
-use crate::event::{Event, EventKind};
+use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::sorted::SortedSet;
 use crate::store::{Compact, HeaderChange, NewRun, Record, Records, RunStatus, to_the_millisecond};
@@ -29,10 +28,6 @@ pub(super) struct Inner {
     pub(super) pending: Pending,
     /// Consequences of pending records, which are not recorded, each with the number of pending records before it.
     pub(super) derived: Vec<Derived>,
-    /// Progress that was sent behind the records in flight, when no others were pending.
-    pub(super) behind_flight: Vec<Arc<Event>>,
-    /// The numbers of all progress that watchers get with records, or behind them.
-    pub(super) coming: SortedSet<u64>,
     pub(super) header: HeaderChange,
     /// How many records the journal has.
     pub(super) length: u64,
@@ -131,28 +126,6 @@ impl Inner {
     /// The number of the last record that watchers have got.
     pub(super) fn last_seq(&self) -> u64 {
         self.length.saturating_sub(1)
-    }
-
-    /// The progress that is kept, without that which watchers get with the records that are being appended. What was sent behind records
-    /// that are not recorded yet is behind the last one that is.
-    pub(super) fn recent_now(&self) -> Vec<Arc<Event>> {
-        let last = self.last_seq();
-        let recent = self.recent.all().into_iter().filter(|event| match event.kind {
-            EventKind::Progress { number, .. } => !self.coming.contains(&number),
-            _ => true,
-        });
-        let behind_last = |event: Arc<Event>| match event.seq > last {
-            true => Arc::new(Event { seq: last, ..Arc::unwrap_or_clone(event) }),
-            false => event,
-        };
-        recent.map(behind_last).collect()
-    }
-
-    /// Watchers have got this.
-    pub(super) fn has_come(&mut self, kind: &EventKind) {
-        if let EventKind::Progress { number, .. } = kind {
-            self.coming.remove(number);
-        }
     }
 
     /// Adds a record. Returns whether the run was at rest before it.

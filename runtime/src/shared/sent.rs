@@ -14,7 +14,7 @@ pub(crate) enum Sent {
     Batch(Arc<Batch>),
 }
 
-/// A consequence of the record before it, or progress that was sent then; `behind` is the number of records of the batch before it.
+/// A consequence of the record before it; `behind` is the number of records of the batch before it.
 #[derive(Clone)]
 pub(super) struct Derived {
     pub(super) behind: usize,
@@ -54,17 +54,13 @@ impl Batch {
         let mut derived = self.derived.iter().peekable();
         for (at, record) in self.records.iter().enumerate() {
             while let Some(before) = derived.next_if(|derived| derived.behind <= at) {
-                take(self.derived(at, &before.record));
+                take(self.event(at, &before.record.path, &before.record.kind, true));
             }
             take(self.event(at + 1, &record.path, &record.kind, false));
         }
         for last in derived {
-            take(self.derived(self.records.len(), &last.record));
+            take(self.event(self.records.len(), &last.record.path, &last.record.kind, true));
         }
-    }
-
-    fn derived(&self, behind: usize, Record { path, kind }: &Record) -> Event {
-        self.event(behind, path, kind, !matches!(kind, EventKind::Progress { .. }))
     }
 
     /// An event behind so many records.

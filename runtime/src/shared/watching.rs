@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::journal::Journal;
 use super::pending::Inner;
-use super::sent::{Derived, Sent};
+use super::sent::Sent;
 use crate::event::{Event, EventKind};
 use crate::store::Record;
 
@@ -35,47 +35,18 @@ impl Journal {
         self.send(&mut inner, &Sent::One(event));
     }
 
-    /// Sends progress to the present watchers, and keeps it for those that come while its node is under way. They get it behind the
-    /// records that were pushed before it, such as that of the start of its attempt. Returns whether these are to be recorded soon.
-    pub(crate) fn show_progress(self: &Arc<Self>, path: String, data: serde_json::Value) -> bool {
+    /// Sends progress to the present watchers, and keeps it for those that come while its node is under way.
+    pub(crate) fn show_progress(self: &Arc<Self>, path: String, data: serde_json::Value) {
         self.catch_up_now();
         let mut inner = self.inner();
         if inner.ended || inner.halted.is_some() {
-            return false;
+            return;
         }
         let number = inner.recent.next();
         let kind = EventKind::Progress { data, number };
-        let (time, behind) = (self.clock.now(), inner.last_seq() + (inner.pushed - inner.durable));
-        let event = self.event(behind, time, path, kind, false);
+        let event = self.event(inner.last_seq(), self.clock.now(), path, kind, false);
         inner.recent.keep(&event);
-        if inner.watchers.is_empty() {
-            return false;
-        }
-        let is_pending = inner.pending.len() > 0;
-        if is_pending || inner.in_flight.is_some() {
-            inner.coming.insert(number);
-        }
-        if is_pending {
-            let behind = inner.pending.len();
-            let Event { path, kind, .. } = Arc::unwrap_or_clone(event);
-            inner.derived.push(Derived { behind, record: Record { path, kind } });
-        } else if inner.in_flight.is_some() {
-            inner.behind_flight.push(event);
-        } else {
-            self.send(&mut inner, &Sent::One(event));
-        }
-        is_pending
-    }
-
-    /// Sends the progress that came while records were being appended.
-    pub(super) fn show_behind_flight(&self, inner: &mut Inner) {
-        let seq = inner.last_seq();
-        for event in std::mem::take(&mut inner.behind_flight) {
-            inner.has_come(&event.kind);
-            let Event { time, path, kind, .. } = Arc::unwrap_or_clone(event);
-            let event = self.event(seq, time, path, kind, false);
-            self.send(inner, &Sent::One(event));
-        }
+        self.send(&mut inner, &Sent::One(event));
     }
 
     pub(super) fn send(&self, inner: &mut Inner, sent: &Sent) {
@@ -107,7 +78,7 @@ impl Journal {
         let (sender, receiver) = mpsc::unbounded_channel();
         inner.watchers.push(sender);
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
-        Watch { from: inner.length, recent: inner.recent_now(), live: Some(receiver) }
+        Watch { from: inner.length, recent: inner.recent.all(), live: Some(receiver) }
     }
 
     pub(crate) fn is_watched(&self) -> bool {

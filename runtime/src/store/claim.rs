@@ -84,7 +84,8 @@ pub struct Claimed {
     /// Runs that are ready, but whose headers cannot be read. They were not taken over and not changed.
     pub damaged: Vec<Damaged>,
     /// Runs of the caller to which other engines have added records since its last claim, and runs of
-    /// [`Claim::except`] that other engines have taken over since, which believed the caller to be dead.
+    /// [`Claim::except`] that other engines have taken over since, which believed the caller to be dead. One that is reported
+    /// again, or has not changed, does no harm: the engine reads what is new of it.
     pub nudged: Vec<RunKey>,
     /// When the next waiting run of these workflows will be ready.
     pub next_wake: Option<SystemTime>,

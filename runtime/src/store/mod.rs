@@ -182,7 +182,8 @@ pub trait Store: Send + Sync + 'static {
     /// Resolves when another engine may have changed something since this call that an engine has to look at: a run has been
     /// nudged or released, or was added without an owner. `None` if the store does not tell: then an engine
     /// [claims](Self::claim) every 250 ms, and otherwise when this resolves, and every second, since a store does not tell of
-    /// engines that have died. It may resolve for nothing, and it may not resolve: it is a hint.
+    /// engines that have died. It may resolve for nothing, and it may not resolve: it is a hint. An engine asks for it from its first
+    /// claim on, which it makes 250 ms after its first run.
     fn changed(&self) -> Option<BoxFuture<'static, ()>> {
         None
     }

@@ -757,9 +757,12 @@ async fn an_engine_whose_store_has_panicked_once_still_takes_over_runs() {
     let engine = Engine::builder().store(store).register::<passing>().build().unwrap();
     // It looks after other runs from its first one on.
     engine.start::<passing>(1).await.unwrap().result().await.unwrap();
-    while !has_panicked.load(Ordering::SeqCst) {
-        tokio::task::yield_now().await;
-    }
+    let panics = async {
+        while !has_panicked.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), panics).await.expect("it looks after other runs");
     let other = Engine::builder().store(memory).register::<passing>().build().unwrap();
     other.start::<passing>(2).id("later").after(Duration::from_millis(1)).await.unwrap();
     other.shutdown().await;

@@ -57,7 +57,9 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         connection.pragma_update(None, "journal_size_limit", to_integer(LOG))?;
         open_log(&connection)?;
-        origin::look(&connection, path);
+        if !settings.is_existing {
+            origin::look(&connection, path);
+        }
         Ok(connection)
     };
     open().map_err(|trouble| explain(trouble, path))

@@ -7,15 +7,17 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 
+use super::times::to_integer;
 use super::trouble::{Trouble, is_written};
 use super::write_transaction::{Journals, WriteTransaction};
 
-/// How many positions a copy leaves out: more than an original gives in thirty years at a thousand a second.
-const LEAP: i64 = 1 << 40;
+/// A copy begins at so many positions for each second since 1970, and so each of several copies behind those before it: more than
+/// any file gives in a second.
+const A_SECOND: i64 = 1 << 20;
 
 /// Which file this is, among all that are or were on its disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,11 @@ impl Origin {
         let since = file.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
         let born = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
         Ok(Origin { number: number(&file), born: born.unwrap_or(0) })
+    }
+
+    /// Whether this may be the same file. Not every kernel says when it was made.
+    fn may_be(self, other: Origin) -> bool {
+        self.number == other.number && (self.born == other.born || self.born == 0 || other.born == 0)
     }
 
     /// The one that is written in a file.
@@ -84,17 +91,18 @@ pub(super) fn look(connection: &Connection, path: &Path) {
 
 /// Returns whether it did.
 fn leave_out_positions(connection: &Connection, here: Origin) -> Result<bool, Trouble> {
-    if Origin::written(connection)? == Some(here) {
+    if Origin::written(connection)?.is_some_and(|written| written.may_be(here)) {
         return Ok(false);
     }
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     // Others may have opened it at the same time.
     let written = Origin::written(connection)?;
-    let is_copy = written.is_some_and(|written| written != here);
+    let is_copy = written.is_some_and(|written| !written.may_be(here));
     if is_copy {
         WriteTransaction::within(&transaction, &mut Journals::default(), |transaction| {
             transaction.move_log()?;
-            transaction.leave_out(LEAP)
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            transaction.leave_out(to_integer(since.as_secs()).saturating_mul(A_SECOND))
         })?;
     }
     here.write(&transaction)?;

@@ -192,9 +192,9 @@ impl<'a> WriteTransaction<'a> {
         Ok(())
     }
 
-    /// Gives so many positions to nothing. The log has to be moved before.
-    pub(super) fn leave_out(&mut self, positions: i64) -> Result<(), Trouble> {
-        let last = self.log().next().saturating_sub(1).saturating_add(positions);
+    /// Gives no position up to this one any more, nor the next one. The log has to be moved before.
+    pub(super) fn leave_out(&mut self, position: i64) -> Result<(), Trouble> {
+        let last = self.log().next().max(position);
         let mut moved = self.connection.prepare_cached("INSERT INTO moves (last) VALUES (?1)")?;
         is_written(moved.execute([last])?, "moves")?;
         self.journals.log.moved_up_to(last);

@@ -17,6 +17,7 @@ use super::check;
 use super::delete;
 use super::file::OpenFile;
 use super::open;
+use super::origin;
 use super::owners::Owners;
 use super::queue::{self, Answers, Job, Queue, Wake};
 use super::runs::{self, EncodedAppend};
@@ -53,6 +54,8 @@ struct Writer {
     connection: Connection,
     /// That of the connection, once it was set here.
     busy_timeout: Option<Duration>,
+    /// Whether it is known if the file is a copy. A tool beside the program looks with its first write: it may only read.
+    has_looked: bool,
     journals: Journals,
     /// How many batches the commit log must have to be moved. More than in the settings after a move that has failed.
     log_rows: usize,
@@ -111,9 +114,10 @@ impl Shared {
     pub(super) fn new(file: Arc<OpenFile>, settings: Settings, connection: Connection) -> Self {
         let log = beside(&file.path, "wal");
         let (journals, log_rows) = (Journals::default(), settings.log_rows);
-        let (busy_timeout, last) = (None, Group::default());
+        let (busy_timeout, last, has_looked) = (None, Group::default(), !settings.is_existing);
+        let (unlooked, returns_pages) = (LOOK, false);
         let writer =
-            Writer { connection, busy_timeout, journals, log_rows, log, last, unlooked: LOOK, returns_pages: false };
+            Writer { connection, busy_timeout, has_looked, journals, log_rows, log, last, unlooked, returns_pages };
         let writer = Mutex::new(writer);
         Shared { file, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
@@ -388,6 +392,9 @@ impl Writer {
             self.busy_timeout = None;
             self.connection.busy_timeout(timeout)?;
             self.busy_timeout = Some(timeout);
+        }
+        if !std::mem::replace(&mut self.has_looked, true) {
+            origin::look(&self.connection, &shared.file.path);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::time::SystemTime;
 
 use futures_util::future::join_all;
 
@@ -305,6 +306,7 @@ async fn a_restored_file_gives_no_place_again() {
     fs::rename(&path, &aside).unwrap();
     fs::copy(&backup, &path).unwrap();
 
+    let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     let store = open_with(&path, 1000).await;
     assert_eq!(feed(&store).await.len(), 2);
     let after_restoring = store.feed_end().await.unwrap();
@@ -323,6 +325,17 @@ async fn a_restored_file_gives_no_place_again() {
     let store = open_with(&path, 1000).await;
     assert_eq!(store.feed_end().await.unwrap(), end, "it is the same file");
     store.check().await.unwrap();
+    closed(store).await;
+    fs::rename(&path, directory.path().join("aside-2.db")).unwrap();
+    fs::copy(&backup, &path).unwrap();
+    let looks = SqliteStore::builder().existing().open(&path).await.unwrap();
+    assert!(looks.feed_end().await.unwrap() < followed, "who only reads changes nothing");
+    closed(looks).await;
+    let tool = SqliteStore::builder().existing().log_rows(1000).open(&path).await.unwrap();
+    add_next(&tool, run, "a", 2).await;
+    // So behind the places that an earlier copy of this backup has given.
+    assert!(tool.feed_end().await.unwrap().position >> 20 >= seconds);
+    tool.check().await.unwrap();
 }
 
 /// Two processes add and move, and a third one follows.
