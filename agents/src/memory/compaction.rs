@@ -5,9 +5,9 @@ use crate::message::Message;
 /// When the beginning of a session is replaced by a summary of it ([`Memory::compact`](crate::Memory::compact)).
 ///
 /// The summary is written by a model, before the turn of the agent. The call is recorded as one of the agent (`chat/guest/model:summary`), and the
-/// summary is an entry of the session: what it replaces stays stored. Where
-/// the model refuses to write one ([`ModelError::Filtered`](crate::ModelError::Filtered), for one), or its summary has no text, the agent sees all that was said,
-/// and another one is asked for before the next turn. A warning of `tracing` says so, and a refusal is recorded as `chat/guest/session:without_summary`.
+/// summary is an entry of the session: what it replaces stays stored. Where the model refuses to write one
+/// ([`ModelError::Filtered`](crate::ModelError::Filtered), for one), or its summary has no text, the agent sees all that was said, and another one is asked for
+/// before the next turn. A warning of `tracing` says so, and a refusal is recorded as `chat/guest/session:without_summary`.
 ///
 /// ```
 /// use graphweft_agents::{Agent, Compaction, Memory};

@@ -109,8 +109,9 @@ impl Context {
     ///
     /// Calling a recorded child with a different input fails this node with an error that shows both, and never gives a
     /// stale result. So does a child whose recorded output or error its type does not read whole. Inputs are compared as
-    /// JSON, so an input that is written in a different order each time, such as a `HashSet`, is always different. A field that was added to the type of the input since, with a default or as an `Option`, makes no
-    /// difference if it has the value that it is read with.
+    /// JSON, so an input that is written in a different order each time, such as a `HashSet`, is always different. A field
+    /// that was added to the type of the input since, with a default or as an `Option`, makes no difference if it has the
+    /// value that it is read with.
     ///
     /// A run without an engine (`research(topics).await`) keeps the same results for later attempts, in memory.
     ///

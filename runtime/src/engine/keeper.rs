@@ -1,9 +1,10 @@
 //! Resumes runs that wait outside of the memory, and takes over runs of processes that have died.
 
-use std::panic::AssertUnwindSafe;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -63,16 +64,16 @@ impl Engine {
                 changed = inner.store.changed();
                 let every = if changed.is_some() { LOOK_IF_TOLD } else { LOOK };
                 let engine = Engine::behind(inner);
-                let looked = AssertUnwindSafe(engine.look(every, &mut owed)).catch_unwind().await;
-                // What has panicked is a store, and it is asked again.
-                let looked = looked.unwrap_or_else(|_| {
+                let mut look = pin!(engine.look(every, &mut owed));
+                let looked = poll_fn(|waker| match caught(|| look.as_mut().poll(waker)) {
+                    Ok(polled) => polled.map(Ok),
+                    Err(panic) => Poll::Ready(Err(panic)),
+                });
+                let looked = looked.await.unwrap_or_else(|panic| {
                     engine.0.lost_claim.store(true, Ordering::Release);
-                    tracing::error!(
-                        "the store has panicked when it was asked which runs can be resumed; it is asked again"
-                    );
+                    tracing::error!(%panic, "the store has failed when it was asked which runs can be resumed; it is asked again");
                     Looked { pause: every, was_nudged: false }
                 });
-                drop(engine);
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(every) };
                 pause = looked.pause;
             }

@@ -9,7 +9,6 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::check;
 use super::file::is_not_cut_off;
-use super::origin;
 use super::schema;
 use super::settings::{Durability, LOG, Settings, beside};
 use super::times::to_integer;
@@ -57,9 +56,6 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         connection.pragma_update(None, "journal_size_limit", to_integer(LOG))?;
         open_log(&connection)?;
-        if !settings.is_existing {
-            origin::look(&connection, path);
-        }
         Ok(connection)
     };
     open().map_err(|trouble| explain(trouble, path))

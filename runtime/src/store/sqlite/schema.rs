@@ -52,8 +52,8 @@ pub(super) fn run_of(id: i64) -> i64 {
 ///
 /// When a run is deleted its row goes, and its number is kept in `leftovers` until the last rows of its records are
 /// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. `numbers` has
-/// `run`, the greatest number of a run that was deleted, which never gets smaller, and which file this is: see `origin`. `moves` has the last position of each move, up to
-/// which batches are no longer in the log. `tasks` says which owner has a periodic task. `snapshots` has what the first `records` records of a
+/// `run`, the greatest number of a run that was deleted, which never gets smaller; and which file this is, see `origin`.
+/// `moves` has the last position of each move, up to which batches are no longer in the log. `tasks` says which owner has a periodic task. `snapshots` has what the first `records` records of a
 /// run come to. `logs` has the entries of the logs beside the runs; a `pos` of one that was deleted is not given again.
 ///
 /// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is

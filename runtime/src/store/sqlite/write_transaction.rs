@@ -182,10 +182,8 @@ impl<'a> WriteTransaction<'a> {
             return Err(Trouble::Damaged(format!("{removed} rows were removed from its log, and {rows_of_log} moved")));
         }
         if rows_of_log > 0 {
-            let mut moved = self.connection.prepare_cached("INSERT INTO moves (last) VALUES (?1)")?;
-            is_written(moved.execute([last])?, "moves")?;
+            self.add_move(last)?;
         }
-        self.journals.log.moved_up_to(last);
         if self.journals.lengths.len() > REMEMBERED {
             self.journals.lengths.clear();
         }
@@ -194,7 +192,10 @@ impl<'a> WriteTransaction<'a> {
 
     /// Gives no position up to this one any more, nor the next one. The log has to be moved before.
     pub(super) fn leave_out(&mut self, position: i64) -> Result<(), Trouble> {
-        let last = self.log().next().max(position);
+        self.add_move(self.log().next().max(position))
+    }
+
+    fn add_move(&mut self, last: i64) -> Result<(), Trouble> {
         let mut moved = self.connection.prepare_cached("INSERT INTO moves (last) VALUES (?1)")?;
         is_written(moved.execute([last])?, "moves")?;
         self.journals.log.moved_up_to(last);

@@ -115,6 +115,9 @@ impl Shared {
         let log = beside(&file.path, "wal");
         let (journals, log_rows) = (Journals::default(), settings.log_rows);
         let (busy_timeout, last, has_looked) = (None, Group::default(), !settings.is_existing);
+        if has_looked {
+            origin::look(&connection, &file.path);
+        }
         let (unlooked, returns_pages) = (LOOK, false);
         let writer =
             Writer { connection, busy_timeout, has_looked, journals, log_rows, log, last, unlooked, returns_pages };
@@ -426,7 +429,8 @@ impl Writer {
         }
     }
 
-    /// Copies the log back, as far as readers permit. Commits are safe in the log, so an error here is not reported.
+    /// Copies the log back, as far as readers permit. `mode` is SQLite's, of a checkpoint. Commits are safe in the log, so an error
+    /// here is not reported.
     fn copy_log_back(&self, shared: &Shared, mode: &str) {
         // Into a file that was cut off, it would be written behind a gap.
         if self.look(shared).is_err() {
