@@ -232,7 +232,7 @@ impl Context {
     /// run.result().await?;
     /// let mut events = run.events();
     /// while let Some(event) = events.next().await {
-    ///     if let EventKind::Note { name, payload } = event.kind {
+    ///     if let EventKind::Note { name, payload, .. } = event.kind {
     ///         assert_eq!((event.path.as_str(), name.as_str()), ("summary/summarize", "tokens"));
     ///         assert_eq!(payload["input"], 7);
     ///     }
