@@ -43,7 +43,7 @@ impl Halt {
         )
     }
 
-    /// Whether it may be over by itself, since the server of the store was away or could not work, or its file was locked.
+    /// Whether it may be over by itself, since the server of the store was away or could not work, or its file was locked or had no room.
     pub(crate) fn is_of_outage(&self) -> bool {
         matches!(self, Halt::Store(error) if error.is_of_outage())
     }

@@ -70,7 +70,8 @@ pub enum RunError {
     },
     /// The store failed, so the run stopped in this process. The run is not lost: `engine.recover()` resumes it when
     /// the store works again. Where a server was away ([`StoreError::Unreachable`]) or could not work
-    /// ([`StoreError::Unavailable`]), or a file was locked ([`StoreError::Busy`]), the engine does so by itself.
+    /// ([`StoreError::Unavailable`]), or a file was locked ([`StoreError::Busy`]) or had no room ([`StoreError::Full`]), the
+    /// engine does so by itself.
     #[error("the run stopped because the store failed: {0}")]
     Store(#[from] StoreError),
     /// A record does not have the type that this version of the program expects. The run is not lost: a program that

@@ -87,10 +87,19 @@ impl Engine {
             Ok(claimed) => claimed,
             Err(error) => {
                 self.0.lost_claim.store(true, Ordering::Release);
-                tracing::warn!(%error, "the store cannot be asked which runs can go on");
+                if owed.outage.get_or_insert_default().is_to_be_logged(&error) {
+                    tracing::warn!(
+                        %error,
+                        "the store cannot be asked which runs can be resumed; it is asked again until it works"
+                    );
+                }
                 return Looked { pause: every, was_nudged: false };
             }
         };
+        if let Some(Outage { begun, .. }) = owed.outage.take() {
+            let seconds = begun.elapsed().as_secs();
+            tracing::info!(seconds, "the store works again, and runs that can be resumed are");
+        }
         let was_nudged = !claimed.nudged.is_empty();
         for damaged in claimed.damaged {
             self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()));
@@ -152,6 +161,35 @@ struct Owed {
     stopped: usize,
     /// Until then a claim whose reply was lost may have given runs to this engine.
     own_until: Option<Instant>,
+    /// If the store could not be asked the last time.
+    outage: Option<Outage>,
+}
+
+/// The time in which the store cannot be asked. It is asked several times a second, and the log has a few lines of that.
+struct Outage {
+    begun: Instant,
+    /// The error that was logged last, and when.
+    logged: Option<(StoreError, Instant)>,
+}
+
+impl Default for Outage {
+    fn default() -> Self {
+        Outage { begun: Instant::now(), logged: None }
+    }
+}
+
+impl Outage {
+    /// How long the same error is not logged again.
+    const QUIET: Duration = Duration::from_secs(60);
+
+    fn is_to_be_logged(&mut self, error: &StoreError) -> bool {
+        let now = Instant::now();
+        let is_known = self.logged.as_ref().is_some_and(|(last, when)| last == error && now - *when < Outage::QUIET);
+        if !is_known {
+            self.logged = Some((error.clone(), now));
+        }
+        !is_known
+    }
 }
 
 impl Owed {
@@ -199,5 +237,24 @@ impl Drop for Kept {
         if let Some(inner) = self.0.upgrade() {
             inner.is_kept.store(false, Ordering::Release);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_that_stays_is_logged_once_a_minute() {
+        let error = |message: &str| StoreError::Other { message: message.to_owned() };
+        let mut outage = Outage::default();
+        let mut logged = 0;
+        for _ in 0..4 * 150 {
+            logged += u32::from(outage.is_to_be_logged(&error("nothing listens")));
+            tokio::time::advance(LOOK).await;
+        }
+        assert_eq!(logged, 3, "of 150 seconds");
+        assert!(outage.is_to_be_logged(&error("no password")));
+        assert!(!outage.is_to_be_logged(&error("no password")));
     }
 }

@@ -74,7 +74,8 @@ pub enum StoreError {
         /// Why.
         message: String,
     },
-    /// The disk is full.
+    /// The disk is full. There may be room later: an engine resumes the runs that this has stopped, at first after a second and then in
+    /// longer pauses, up to half a minute.
     #[error("no space is left for `{}`: {message}", path.display())]
     Full {
         /// The file.
@@ -170,6 +171,12 @@ pub enum StoreError {
 impl StoreError {
     /// Whether it may be over by itself.
     pub(crate) fn is_of_outage(&self) -> bool {
-        matches!(self, StoreError::Unreachable { .. } | StoreError::Unavailable { .. } | StoreError::Busy { .. })
+        matches!(
+            self,
+            StoreError::Unreachable { .. }
+                | StoreError::Unavailable { .. }
+                | StoreError::Busy { .. }
+                | StoreError::Full { .. }
+        )
     }
 }

@@ -129,8 +129,8 @@ pub enum InTransaction<T, E> {
     /// The connection has ended, and with it the transaction, of which nothing is committed: why. The body is executed again.
     Lost(String),
     /// The transaction could not begin, since the store failed. If the store may be back later
-    /// ([`StoreError::Unreachable`], [`StoreError::Unavailable`], [`StoreError::Busy`]), the run stops in this process, as for any
-    /// record that cannot be written, and is resumed then.
+    /// ([`StoreError::Unreachable`], [`StoreError::Unavailable`], [`StoreError::Busy`], [`StoreError::Full`]), the run stops in this
+    /// process, as for any record that cannot be written, and is resumed then.
     NotBegun(StoreError),
 }
 

@@ -45,8 +45,9 @@ impl Failing {
     }
 }
 
-fn full() -> StoreError {
-    StoreError::Full { path: PathBuf::from("runs.db"), message: "database or disk is full".to_owned() }
+/// One after which the engine does not try again by itself.
+fn broken() -> StoreError {
+    StoreError::Io { path: PathBuf::from("runs.db"), message: "disk I/O error".to_owned() }
 }
 
 impl Store for Failing {
@@ -78,14 +79,14 @@ impl Store for Failing {
             if let Some(done) = done {
                 done.await?;
             }
-            Err(full())
+            Err(broken())
         }
         .boxed()
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
         if self.is_unreadable.load(Ordering::SeqCst) {
-            return async { Err(full()) }.boxed();
+            return async { Err(broken()) }.boxed();
         }
         self.inner.read(run, from, limit)
     }
@@ -190,7 +191,7 @@ async fn with_failure<W: Workflow>(input: W::Input, at: i64, how: Fails) -> (Jso
     let failed = match run.outcome().await {
         Ok(_) => false,
         Err(error) => {
-            assert_eq!(error, RunError::Store(full()), "at append {at}");
+            assert_eq!(error, RunError::Store(broken()), "at append {at}");
             true
         }
     };
@@ -368,7 +369,7 @@ async fn retried_with_failure(at: i64, how: Fails, again: Again) -> (Json, bool)
                 });
             }
             Err(RunError::Store(error)) => {
-                assert_eq!(error, full(), "at append {at}");
+                assert_eq!(error, broken(), "at append {at}");
                 assert!(!failed, "it fails once, at append {at}");
                 failed = true;
                 before = completions(&engine).await;
@@ -503,13 +504,13 @@ fn a_run_whose_records_could_not_be_read_when_it_was_resumed_says_so_until_it_is
         let engine = engine().build().unwrap();
         store.is_unreadable.store(true, Ordering::SeqCst);
         let recovered = engine.recover().await.unwrap();
-        assert_eq!(recovered.failed, [("x".to_owned(), RunError::Store(full()))]);
+        assert_eq!(recovered.failed, [("x".to_owned(), RunError::Store(broken()))]);
         store.is_unreadable.store(false, Ordering::SeqCst);
         let run = engine.get_run("x").await.unwrap().unwrap();
 
         let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await.expect("it does not wait");
 
-        assert_eq!(outcome, Err(RunError::Store(full())));
+        assert_eq!(outcome, Err(RunError::Store(broken())));
         assert_eq!(engine.recover().await.unwrap().resumed.len(), 1);
         assert_eq!(run.result().await.unwrap(), 7);
     });
@@ -528,6 +529,8 @@ mod away {
     struct Away {
         inner: MemoryStore,
         is_away: Arc<AtomicBool>,
+        /// It is on a full disk, and not away.
+        is_full: bool,
         /// The next run is added, and nothing says so.
         loses_reply: Arc<AtomicBool>,
         has_lost: Arc<AtomicBool>,
@@ -539,6 +542,7 @@ mod away {
             answer: BoxFuture<'static, Result<T, StoreError>>,
         ) -> BoxFuture<'static, Result<T, StoreError>> {
             match self.is_away.load(Ordering::SeqCst) {
+                true if self.is_full => async { Err(full()) }.boxed(),
                 true => async { Err(away()) }.boxed(),
                 false => answer,
             }
@@ -547,6 +551,10 @@ mod away {
 
     fn away() -> StoreError {
         StoreError::Unreachable { server: "the database".to_owned(), message: "nothing listens".to_owned() }
+    }
+
+    fn full() -> StoreError {
+        StoreError::Full { path: PathBuf::from("runs.db"), message: "database or disk is full".to_owned() }
     }
 
     impl Store for Away {
@@ -605,7 +613,7 @@ mod away {
         let result = async {
             loop {
                 match run.result().await {
-                    Err(RunError::Store(StoreError::Unreachable { .. })) => {
+                    Err(RunError::Store(StoreError::Unreachable { .. } | StoreError::Full { .. })) => {
                         tokio::time::sleep(Duration::from_millis(10)).await
                     }
                     result => return result.unwrap(),
@@ -630,6 +638,22 @@ mod away {
         store.is_away.store(false, Ordering::SeqCst);
         assert_eq!(result(&engine).await, 2);
         assert_eq!(begun.load(Ordering::SeqCst), 2, "its node was not recorded");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn runs_that_a_full_disk_has_stopped_are_resumed_when_there_is_room() {
+        let (store, begun) = (Away { is_full: true, ..Away::default() }, Arc::default());
+        let engine = engine(&store, &begun);
+        engine.start::<counting>(1).id("run").await.unwrap();
+        while begun.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        store.is_away.store(true, Ordering::SeqCst);
+        assert_eq!(engine.until_not_driven("run").await, Err(RunError::Store(full())));
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        store.is_away.store(false, Ordering::SeqCst);
+        assert_eq!(result(&engine).await, 2);
     }
 
     #[tokio::test(start_paused = true)]
