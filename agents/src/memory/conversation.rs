@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use graphweft::store::{LogEntry, LogStore};
+use serde::{Deserialize, Serialize};
 
+use super::checkpoint;
 use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
 use crate::message::Message;
 
-/// The fold of the entries of a session up to a position.
-#[derive(Clone, Debug, Default)]
+/// The fold of the entries of a session up to a position. It begins with a checkpoint, if there is one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Conversation {
     /// The position of the last entry.
     pub(super) end: u64,
@@ -17,11 +19,21 @@ pub(super) struct Conversation {
     pub(super) open: Vec<TurnId>,
     /// What is seen, in order.
     parts: Vec<Part>,
-    /// The numbers of the next turns of agents, by run and path.
+    /// The numbers of the next turns of agents, by run and path. A checkpoint does not have them: there are as many as there were runs.
+    #[serde(skip)]
     next: BTreeMap<(String, String), u32>,
+    /// Where it begins: the end of a checkpoint, or 0.
+    #[serde(skip)]
+    begins: u64,
+    /// How far the newest checkpoint goes.
+    #[serde(skip)]
+    newest: u64,
+    /// How many entries were read behind its beginning.
+    #[serde(skip)]
+    entries: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Part {
     /// The position where it came first.
     position: u64,
@@ -33,7 +45,17 @@ struct Part {
 impl Conversation {
     /// That of the log up to a position.
     pub(super) async fn read(logs: &dyn LogStore, log: &str, until: u64) -> Result<Self, SessionError> {
-        let mut conversation = Conversation::default();
+        let checkpoint::Found { newest, conversation } = checkpoint::find(logs, log, until).await?;
+        if let Some(mut conversation) = conversation {
+            (conversation.begins, conversation.newest) = (conversation.end, newest);
+            let mut entries = logs.read(log, conversation.end.saturating_sub(1), until).await?;
+            // No position is given again: without this entry, the log was deleted, and all that the checkpoint has.
+            if entries.first().is_some_and(|entry| entry.position == conversation.end) {
+                conversation.add(log, entries.split_off(1))?;
+                return Ok(conversation);
+            }
+        }
+        let mut conversation = Conversation { newest, ..Conversation::default() };
         conversation.add(log, logs.read(log, 0, until).await?)?;
         Ok(conversation)
     }
@@ -52,6 +74,7 @@ impl Conversation {
 
     pub(super) fn apply(&mut self, position: u64, entry: SessionEntry) {
         self.end = position;
+        self.entries += 1;
         match entry {
             SessionEntry::Opened { turn } => self.open.push(turn),
             SessionEntry::Closed { turn } => self.end_of(&turn),
@@ -87,7 +110,27 @@ impl Conversation {
         *next = (*next).max(turn.again.saturating_add(1));
     }
 
-    /// The number of the next turn of the agent of this node.
+    /// Whether no checkpoint goes as far.
+    pub(super) fn is_newest(&self) -> bool {
+        self.end > self.newest
+    }
+
+    /// How many entries were read behind the checkpoint that it begins with.
+    pub(super) fn entries_read(&self) -> usize {
+        self.entries
+    }
+
+    /// How much of what was read still counts.
+    pub(super) fn parts_and_turns(&self) -> usize {
+        self.parts.len() + self.open.len()
+    }
+
+    /// Whether it was read from the beginning of the session, so that it knows of all turns.
+    pub(super) fn is_whole(&self) -> bool {
+        self.begins == 0
+    }
+
+    /// The number of the next turn of the agent of this node, as far as it is known here.
     pub(super) fn next_turn(&self, run: &str, path: &str) -> u32 {
         self.next.get(&(run.to_owned(), path.to_owned())).copied().unwrap_or(0)
     }
@@ -180,5 +223,47 @@ mod tests {
             [0, 1, 2, 3, 4, 6].map(ends),
             [Some((3, 6)), Some((3, 6)), Some((2, 4)), Some((2, 4)), Some((1, 2)), None]
         );
+    }
+
+    /// Entries of all kinds, as they follow from a number.
+    fn some_entries(mut seed: u32) -> Vec<SessionEntry> {
+        let mut number = move |most: u32| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) % most
+        };
+        let entry = |position: u32| {
+            let id = TurnId { run: number(4).to_string(), path: "chat/guest".to_owned(), again: number(3) };
+            match number(10) {
+                0..=2 => SessionEntry::Opened { turn: id },
+                3..=5 => SessionEntry::Turn { turn: id, messages: vec![Message::user(position.to_string())] },
+                6 => SessionEntry::Closed { turn: id },
+                7 => SessionEntry::Cleared,
+                8 => SessionEntry::Summary { until: number(position).into(), text: position.to_string() },
+                _ => {
+                    let messages = vec![Message::user(position.to_string())];
+                    SessionEntry::Forked { from: "chat/bob".to_owned(), until: 1, messages }
+                }
+            }
+        };
+        (1..40).map(entry).collect()
+    }
+
+    #[test]
+    fn what_begins_with_a_checkpoint_comes_to_the_same_wherever_that_is() {
+        for seed in 0..50 {
+            let entries = some_entries(seed);
+            let whole = of(entries.iter().cloned());
+            for at in 1..=entries.len() {
+                let checkpoint = serde_json::to_value(of(entries[..at].iter().cloned())).unwrap();
+                let mut conversation = Conversation::deserialize(checkpoint).unwrap();
+                for (position, entry) in (1..).zip(&entries).skip(at) {
+                    conversation.apply(position, entry.clone());
+                }
+                let seen = |conversation: &Conversation| {
+                    (conversation.end, conversation.open.clone(), conversation.parts.clone())
+                };
+                assert_eq!(seen(&conversation), seen(&whole), "seed {seed}, checkpoint at {at}");
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What an agent remembers: nothing, what was said in its run, or what was said in all runs of a session.
 
 mod changes;
+mod checkpoint;
 mod compaction;
 mod conversation;
 mod entry;
@@ -100,6 +101,9 @@ impl Memory {
     ///
     /// A run records how far it has read the log, and not what it has read: so it reads the same again after a crash, and many
     /// runs do not hold many copies. What it adds has a key, so that it is added once, whatever happens to the process.
+    ///
+    /// A turn reads what is still seen of the session: what was replaced by a [summary](Self::compact) or
+    /// [cleared](crate::Session::clear) stays stored, and is not read again.
     ///
     /// If a second run comes while the first is at work, it waits ([`Overlap::Queue`]).
     pub fn session(name: impl Into<String>) -> Self {

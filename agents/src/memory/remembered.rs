@@ -9,6 +9,7 @@ use graphweft::{ChildError, Context, Engine, Fault, RetryPolicy, StateKey};
 
 use super::SESSION;
 use super::changes::has_changed;
+use super::checkpoint;
 use super::compaction::Compaction;
 use super::conversation::Conversation;
 use super::entry::{SessionEntry, TurnId};
@@ -180,7 +181,9 @@ async fn recall<C>(
 where
     C: Fn(Option<&str>, &str, Vec<Message>) -> Result<Chat, AgentError>,
 {
-    let mut conversation = Conversation::read(logs, log, until).await?.without(&turn.run, &turn.path);
+    let conversation = Conversation::read(logs, log, until).await?;
+    checkpoint::write_if_due(logs, log, &conversation).await;
+    let mut conversation = conversation.without(&turn.run, &turn.path);
     let messages = conversation.messages();
     let nothing = ModelUsage::default();
     let Some(compaction) = compaction.filter(|compaction| compaction.is_due(&messages)) else {

@@ -156,12 +156,19 @@ impl Session {
     /// are others, and stay ([`SessionEntry::Forked`] says where they come from); so do its runs, whose records have the
     /// replies of the models: delete those as well ([`Engine::delete_run`]).
     ///
+    /// What is stored beside the session, so that a turn does not read all of it, is deleted as well.
+    ///
     /// A run that is in the session at this time adds its turn to an empty one. Cancel it before.
     ///
     /// # Errors
     /// If the store fails.
     pub async fn delete(&self) -> Result<bool, SessionError> {
-        Ok(self.logs.delete(&self.log).await?)
+        let checkpoints = checkpoints_of(&self.log);
+        self.logs.delete(&checkpoints).await?;
+        let was_there = self.logs.delete(&self.log).await?;
+        // A run may have written one before it could see that the session is deleted.
+        self.logs.delete(&checkpoints).await?;
+        Ok(was_there)
     }
 
     async fn now(&self) -> Result<Conversation, SessionError> {
@@ -172,6 +179,12 @@ impl Session {
 /// The log of a session. What is in front of the first slash is the name, whatever the two are.
 pub(super) fn log_of(name: &str, session: &str) -> String {
     format!("{}/{session}", name.replace('%', "%25").replace('/', "%2F"))
+}
+
+/// The log of the checkpoints of a session. No name of a session is written with a `%` before another letter.
+pub(super) fn checkpoints_of(log: &str) -> String {
+    let (name, session) = log.split_once('/').unwrap_or((log, ""));
+    format!("{name}%checkpoint/{session}")
 }
 
 impl fmt::Debug for Sessions {

@@ -78,11 +78,13 @@ pub(super) async fn look(
     overlap: Overlap,
 ) -> Result<Option<OpenTurn>, SessionError> {
     let logs = engine.logs()?;
-    let mut seen = Conversation::default();
+    let mut seen = Conversation::read(&*logs, log, u64::MAX).await?;
     loop {
-        seen.catch_up(&*logs, log).await?;
-        let turn = TurnId { run: run.to_owned(), path: path.to_owned(), again: seen.next_turn(run, path) };
-        let mine = seen.open.iter().position(|open| *open == turn);
+        let mine = seen.open.iter().position(|open| open.is_of(run, path));
+        let turn = match mine.and_then(|mine| seen.open.get(mine)) {
+            Some(mine) => mine.clone(),
+            None => next_turn(&*logs, log, &seen, run, path).await?,
+        };
         let open = seen.open.get(..mine.unwrap_or(seen.open.len())).unwrap_or_default();
         let may_have_ended = !open.is_empty();
         let before = at_work(engine, open, run, path).await?;
@@ -100,6 +102,7 @@ pub(super) async fn look(
                 if seen.end == until {
                     return Ok(Some(OpenTurn { turn, until }));
                 }
+                continue;
             }
             // Only if no other one comes meanwhile: the store decides.
             (None, None) => drop(append(&*logs, log, &turn.key("open"), &open, Some(seen.end)).await?),
@@ -121,7 +124,37 @@ pub(super) async fn look(
                 return Ok(None);
             }
         }
+        seen.catch_up(&*logs, log).await?;
     }
+}
+
+/// A turn of an agent that has none: with a number that none of those has that have ended.
+async fn next_turn(
+    logs: &dyn LogStore,
+    log: &str,
+    seen: &Conversation,
+    run: &str,
+    path: &str,
+) -> Result<TurnId, SessionError> {
+    let mut turn = TurnId { run: run.to_owned(), path: path.to_owned(), again: seen.next_turn(run, path) };
+    // What has ended before the checkpoint is known by the keys of the entries.
+    let mut skipped = 1;
+    while !seen.is_whole() && has_ended(logs, log, &turn).await? {
+        turn.again = turn.again.saturating_add(skipped);
+        skipped = skipped.saturating_mul(2);
+    }
+    Ok(turn)
+}
+
+async fn has_ended(logs: &dyn LogStore, log: &str, turn: &TurnId) -> Result<bool, SessionError> {
+    Ok(has_key(logs, log, turn.key("turn")).await? || has_key(logs, log, turn.key("close")).await?)
+}
+
+/// Whether a log has an entry with this key, without reading it. It adds nothing: no log ends at the last of all positions, and an entry that
+/// is there already counts before that.
+async fn has_key(logs: &dyn LogStore, log: &str, key: String) -> Result<bool, SessionError> {
+    let nothing = NewLogEntry::new(log, key, Json::Null, SystemTime::now()).behind(u64::MAX);
+    Ok(matches!(logs.append(nothing).await?, LogAppended::Existing { .. }))
 }
 
 /// How long an agent that waits relies on those of its process, at first and at most: others, and runs that are cancelled, tell it nothing.

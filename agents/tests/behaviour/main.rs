@@ -10,6 +10,7 @@ mod hand_over;
 mod hostile;
 mod killed;
 mod lab;
+mod long_sessions;
 mod loops;
 mod models;
 mod output;
