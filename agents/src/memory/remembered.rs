@@ -22,7 +22,7 @@ use crate::message::Message;
 use crate::model_call::{FailedCall, ModelCall};
 use crate::usage::{MODEL, ModelUsage};
 
-/// How long an agent that waits for its turn sleeps, unless [it comes](turn::may_have_come).
+/// How long an agent that waits for its turn sleeps, unless [it comes](turn::may_have_come) or its run is [woken](turn::wake_next).
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Under which name an agent records what it does about its session, each as a step.
@@ -41,7 +41,29 @@ pub(crate) struct Remembered {
 
 enum Place {
     State(StateKey<Vec<Message>, Append>),
-    Session { logs: Arc<dyn LogStore>, log: String, turn: TurnId },
+    Session(Box<InSession>),
+}
+
+/// A turn in a session, and what its end needs.
+struct InSession {
+    engine: Engine,
+    logs: Arc<dyn LogStore>,
+    log: String,
+    turn: TurnId,
+    /// The turns that were open when this one began, up to a position.
+    open: Vec<TurnId>,
+    until: u64,
+}
+
+impl InSession {
+    /// Others may have their turn now: those in the memory of this process, and the run that is next, wherever it is.
+    async fn has_ended(&self) {
+        has_changed(&self.log);
+        let next = turn::wake_next(&self.engine, &*self.logs, &self.log, &self.turn, &self.open, self.until);
+        if let Err(error) = next.await {
+            tracing::warn!(session = self.log, %error, "the next run in the session was not woken, and looks later");
+        }
+    }
 }
 
 impl Remembered {
@@ -65,9 +87,16 @@ impl Remembered {
         let logs = engine.logs().map_err(SessionError::from)?;
         let log = log_of(name, &session);
         let Come { first, until, turn } = come(&engine, &*logs, &log, overlap, ctx).await?;
-        let place = Place::Session { logs: Arc::clone(&logs), log: log.clone(), turn };
+        let conversation = Conversation::read(&*logs, &log, until).await;
+        let open = conversation.as_ref().map(|conversation| conversation.open.clone()).unwrap_or_default();
+        let place = InSession { engine, logs: Arc::clone(&logs), log: log.clone(), turn, open, until };
+        let place = Place::Session(Box::new(place));
         let mut remembered = Remembered { messages: Vec::new(), spent: ModelUsage::default(), place };
-        match recall(&*logs, &log, &first, until, compaction, ctx, chat).await {
+        let recalled = match conversation {
+            Ok(conversation) => recall(&*logs, &log, &first, conversation, compaction, ctx, chat).await,
+            Err(error) => Err(error.into()),
+        };
+        match recalled {
             Ok(recalled) => (remembered.messages, remembered.spent) = recalled,
             Err(error) => {
                 remembered.close().await;
@@ -86,11 +115,11 @@ impl Remembered {
     pub(crate) async fn add(self, said: &[Message], ctx: &Context) -> Result<(), AgentError> {
         match self.place {
             Place::State(key) => ctx.state_writer(key).merge(said.to_vec()),
-            Place::Session { logs, log, turn } => {
-                let key = turn.key("turn");
-                let entry = SessionEntry::Turn { turn, messages: said.to_vec() };
-                turn::append(&*logs, &log, &key, &entry, None).await?;
-                has_changed(&log);
+            Place::Session(session) => {
+                let InSession { logs, log, turn, .. } = &*session;
+                let entry = SessionEntry::Turn { turn: turn.clone(), messages: said.to_vec() };
+                turn::append(&**logs, log, &turn.key("turn"), &entry, None).await?;
+                session.has_ended().await;
             }
         }
         Ok(())
@@ -98,11 +127,11 @@ impl Remembered {
 
     /// The agent has failed, and the run may go on: others need not wait for its end. If this cannot be written, they do.
     pub(crate) async fn close(self) {
-        if let Place::Session { logs, log, turn } = self.place {
-            let key = turn.key("close");
-            let closed = turn::append(&*logs, &log, &key, &SessionEntry::Closed { turn }, None).await;
-            match closed {
-                Ok(_) => has_changed(&log),
+        if let Place::Session(session) = self.place {
+            let InSession { logs, log, turn, .. } = &*session;
+            let closed = SessionEntry::Closed { turn: turn.clone() };
+            match turn::append(&**logs, log, &turn.key("close"), &closed, None).await {
+                Ok(_) => session.has_ended().await,
                 Err(error) => tracing::warn!(session = log, %error, "a session could not be left"),
             }
         }
@@ -168,12 +197,12 @@ async fn wait_for_turn(
     Err(AgentError::Fault(Fault::Context { message: format!("the turn in the session `{log}` does not come") }))
 }
 
-/// What is said up to a position, with a summary of the beginning if that is due.
+/// What was said, with a summary of the beginning if that is due.
 async fn recall<C>(
     logs: &dyn LogStore,
     log: &str,
     turn: &TurnId,
-    until: u64,
+    conversation: Conversation,
     compaction: Option<&Compaction>,
     ctx: &Context,
     chat: C,
@@ -181,7 +210,6 @@ async fn recall<C>(
 where
     C: Fn(Option<&str>, &str, Vec<Message>) -> Result<Chat, AgentError>,
 {
-    let conversation = Conversation::read(logs, log, until).await?;
     checkpoint::write_if_due(logs, log, &conversation).await;
     let mut conversation = conversation.without(&turn.run, &turn.path);
     let messages = conversation.messages();

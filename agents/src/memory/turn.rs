@@ -21,8 +21,8 @@ use super::error::SessionError;
 ///
 /// A run that waits takes no place under [`max_concurrency`](graphweft::EngineBuilder::max_concurrency), and may be unloaded from memory. It is woken at
 /// once when an agent of the same process leaves the session, and within a quarter of a second when one of another process does, or when a run that was there is
-/// cancelled. What is recorded of the wait is a timer of 30 seconds, which is what wakes a run that was
-/// [unloaded](graphweft::EngineBuilder::max_resident_waiting).
+/// cancelled. A run that is not in memory, since it was [unloaded](graphweft::EngineBuilder::max_resident_waiting) or the process was started anew, is
+/// resumed by the agent that leaves. What is recorded of the wait is a timer of 30 seconds: that is what wakes such a run if the one that it waits for was cancelled.
 ///
 /// A run is in a session from the time when its agent comes until the agent ends, or the run does. While a person is asked, for an
 /// approval, the agent is at work. An agent that has failed has left: if its node or the run is retried, it comes again, behind those that came meanwhile.
@@ -174,6 +174,34 @@ pub(super) async fn may_have_come(engine: Engine, log: String, run: String, path
         select(pin!(changed), pin!(tokio::time::sleep(pause))).await;
         pause = (pause * 2).min(LOOKS.1);
     }
+}
+
+/// Has the run resumed whose turn is next, if it waits outside of the memory, such as after a restart: there it would sleep to its time.
+/// `open` are the turns that were open at the position `until`. One that is resumed too early sleeps again.
+pub(super) async fn wake_next(
+    engine: &Engine,
+    logs: &dyn LogStore,
+    log: &str,
+    ended: &TurnId,
+    open: &[TurnId],
+    until: u64,
+) -> Result<(), SessionError> {
+    let mut open = open.to_vec();
+    for entry in logs.read(log, until, u64::MAX).await? {
+        match SessionEntry::read(log, &entry)? {
+            SessionEntry::Opened { turn } => open.push(turn),
+            SessionEntry::Turn { turn, .. } | SessionEntry::Closed { turn } => open.retain(|open| *open != turn),
+            SessionEntry::Cleared | SessionEntry::Summary { .. } | SessionEntry::Forked { .. } => {}
+        }
+    }
+    // The run of this turn is in memory. Those behind the next one wait for that.
+    for next in open.iter().filter(|open| open.run != ended.run) {
+        if !is_over(engine, &next.run).await? {
+            engine.wake(&next.run).await?;
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The turns that came before that of an agent and have not ended, up to a position.

@@ -316,6 +316,47 @@ async fn a_run_that_waits_for_its_turn_takes_no_place_from_the_one_that_has_it()
     assert_eq!(result(&second).await.unwrap(), "5 seen");
 }
 
+#[test]
+fn a_run_that_waits_outside_of_the_memory_after_a_restart_is_woken_by_the_end_of_the_turn_before_it() {
+    for fails in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let engine = async || {
+            let model = Scripted::new(move |request| match request.messages.last() {
+                Some(Message::User { text, .. }) if text == "first" => {
+                    Ok(call("send", json!({ "letter": "Dear Bob" })))
+                }
+                Some(Message::Tool { .. }) if fails => Err(ModelError::Rejected { message: "no".into() }),
+                _ => Ok(Message::assistant(format!("{} seen", request.messages.len()))),
+            });
+            let builder = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).resource(Models::new(model));
+            builder.register::<approved>().build().unwrap()
+        };
+        life(async {
+            let engine = engine().await;
+            let first = start::<approved>(&engine, "first", "first").await;
+            let Outcome::Waiting(_) = first.outcome().await.unwrap() else { panic!("a person is asked") };
+            start::<approved>(&engine, "second", "second").await;
+            start::<approved>(&engine, "third", "third").await;
+            until_it_sleeps(&engine, "second").await;
+            until_it_sleeps(&engine, "third").await;
+            engine.shutdown().await;
+        });
+        life(async {
+            let engine = engine().await;
+            assert!(engine.recover().await.unwrap().resumed.is_empty());
+            engine.answer("first", "approve", "approve").await.unwrap();
+            for id in ["second", "third"] {
+                let run = engine.get_run(id).await.unwrap().unwrap();
+                result(&run).await.unwrap();
+                let (_, is_early) = sleeps(&engine, id).await;
+                assert!(is_early, "fails: {fails}, {id} has slept to its time");
+            }
+            engine.shutdown().await;
+        });
+    }
+}
+
 /// Who reads that the second run has come continues when the first one has ended.
 struct EndsMeanwhile {
     inner: Arc<MemoryStore>,
@@ -349,7 +390,9 @@ impl LogStore for EndsMeanwhileLogs {
         let entries = self.logs.read(log, after, until);
         Box::pin(async move {
             let entries = entries.await?;
-            if entries.iter().any(|entry| entry.key.starts_with("open \"second\"")) {
+            let has = |key: &str| entries.iter().any(|entry| entry.key.starts_with(key));
+            // The first one reads it too, when it has ended.
+            if has("open \"second\"") && !has("turn \"first\"") {
                 self.model.may_reply.notify_one();
                 while !self.runs.header("first").await?.unwrap().status.is_over() {
                     tokio::task::yield_now().await;
