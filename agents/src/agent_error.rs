@@ -117,7 +117,8 @@ pub enum AgentError {
     /// The state of a session, a user or an application could not be used. No agent returns it: it is for the code of a node around one.
     #[error(transparent)]
     Scope(ScopeError),
-    /// The summary of a session ends at the limit of tokens ([`Memory::compact`](crate::Memory::compact)). It is not used.
+    /// The summary of a session ends at the limit of tokens ([`Memory::compact`](crate::Memory::compact)). No agent returns it any more, since a turn
+    /// can do without: it is for the records of earlier versions.
     #[error("the summary of the session was cut off after {tokens} tokens; allow more with `Agent::max_tokens`")]
     SummaryCutOff {
         /// The tokens of the summary.

@@ -48,9 +48,13 @@ pub(crate) enum ChatError {
 }
 
 impl ChatError {
-    /// Whether the same request would be refused again, whatever limits are raised.
-    pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self, ChatError::Model(error) if !error.is_passing())
+    /// Whether there is a reply, or a refusal, that leaves a session without the summary that was asked for. A turn can do without.
+    pub(crate) fn is_no_summary(&self) -> bool {
+        match self {
+            ChatError::Model(error) => !error.is_passing(),
+            ChatError::CutOff { .. } => true,
+            ChatError::OverBudget(_) | ChatError::TooLarge { .. } => false,
+        }
     }
 }
 

@@ -6,8 +6,9 @@ use crate::message::Message;
 ///
 /// The summary is written by a model, before the turn of the agent. The call is recorded as one of the agent (`chat/guest/model:summary`), and the
 /// summary is an entry of the session: what it replaces stays stored. Where the model refuses to write one
-/// ([`ModelError::Filtered`](crate::ModelError::Filtered), for one), or its summary has no text, the agent sees all that was said, and another one is asked for
-/// before the next turn. A warning of `tracing` says so, and a refusal is recorded as `chat/guest/session:without_summary`.
+/// ([`ModelError::Filtered`](crate::ModelError::Filtered), for one), or its summary has no text or was cut off at its limit of tokens, the agent sees all that was
+/// said, and another one is asked for before the next turn. A warning of `tracing` says so, and a refusal or a cut is recorded as
+/// `chat/guest/session:without_summary`. The limit is that of the agent ([`Agent::max_tokens`](crate::Agent::max_tokens)): give it as many tokens as a summary takes.
 ///
 /// ```
 /// use graphweft_agents::{Agent, Compaction, Memory};

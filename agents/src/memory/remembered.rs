@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(30);
 
 /// Under which name an agent records what it does about its session, each as a step.
 const STEP: &str = "session";
-/// The key of the step that there is if the model has refused to write a summary.
+/// The key of the step that there is if the model has refused to write a summary, or its summary was cut off.
 const WITHOUT_SUMMARY: &str = "without_summary";
 
 /// What an agent has remembered.
@@ -225,7 +225,7 @@ where
     beginning.push(Message::user("Summarize what was said so far."));
     let chat = chat(compaction.model.as_deref(), &compaction.instructions, beginning)?;
     let replied = match ctx.call_as(MODEL, chat, ()).key(SUMMARY).await {
-        Err(ChildError::Error(FailedCall { error, .. })) if error.is_refusal() => {
+        Err(ChildError::Error(FailedCall { error, .. })) if error.is_no_summary() => {
             tracing::warn!(session = log, run = turn.run, %error, "the model gave no summary of the session; the agent sees all that was said");
             note_without_summary(ctx, error.to_string()).await?;
             return Ok((messages, nothing));
@@ -235,16 +235,13 @@ where
     let ModelCall { message, usage, is_cut_off, .. } =
         replied.map_err(|error| AgentError::of_model_call(CallOf::Summary, error))?;
     let (Message::Assistant { text, .. } | Message::User { text } | Message::Tool { content: text, .. }) = message;
-    // Recorded by an earlier version, for which such a call was completed.
-    if is_cut_off {
-        return Err(AgentError::cut_off(CallOf::Summary, usage.output));
-    }
-    // It would take the place of all that it is to be a summary of.
-    if text.trim().is_empty() {
+    // It would take the place of all that it is to be a summary of. An earlier version recorded one that was cut off as completed.
+    if is_cut_off || text.trim().is_empty() {
         tracing::warn!(
             session = log,
             run = turn.run,
-            "the summary of the session has no text, and is not used; the agent sees all that was said"
+            is_cut_off,
+            "the summary of the session has no text or no end, and is not used; the agent sees all that was said"
         );
         return Ok((messages, ModelUsage { calls: 1, usage }));
     }

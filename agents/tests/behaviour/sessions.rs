@@ -328,6 +328,21 @@ async fn a_turn_whose_summary_is_refused_sees_all_that_was_said_and_the_next_one
 }
 
 #[tokio::test]
+async fn a_turn_whose_summary_was_cut_off_sees_all_that_was_said_and_the_next_one_asks_for_a_summary_again() {
+    let asked = AtomicBool::new(false);
+    let small = Scripted::replies(move |request| match asked.swap(true, Ordering::SeqCst) {
+        false => Ok(Scripted::reply(request, Message::assistant("They have")).cut_off()),
+        true => Ok(Scripted::reply(request, Message::assistant("They have met."))),
+    });
+    let (engine, large) = four_turns(small).await;
+    assert_eq!(texts(&large.requests().last().unwrap().messages), ALL_OF_FOUR_TURNS);
+    let run = engine.start::<long_chat>("five".into()).state(SESSION, "ada".into()).await.unwrap();
+    run.result().await.unwrap();
+    let expected = ["This is what was said before, in short: They have met.", "four", "7 seen", "five"];
+    assert_eq!(texts(&large.requests().last().unwrap().messages), expected);
+}
+
+#[tokio::test]
 async fn a_retry_of_a_turn_without_its_summary_does_not_ask_for_one() {
     let small = first_then_met(Err(ModelError::Filtered { message: "no".into() }));
     let is_up = Arc::new(AtomicBool::new(true));
