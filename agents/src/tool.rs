@@ -26,7 +26,9 @@ const INPUT: &str = "input";
 /// A tool of an agent: a node, a workflow or another agent, which a model calls by its name.
 ///
 /// Name, description and parameters are those of the function. The arguments are checked before anything runs. The model gets
-/// the output, or as text: the arguments that do not fit, the error of the tool, a person's rejection. A
+/// the output, or as text: why its arguments do not fit, the error of the tool, a person's rejection. Arguments do not fit if they are
+/// no JSON, or if a parameter is missing or of another type: the text names the parameter and the problem, nothing runs, and the model may
+/// call again, within [`max_turns`](crate::Agent::max_turns) and the [budget](crate::Agent::budget) of its agent. A
 /// [`Fault`], such as a panic or a time limit, fails the agent. Other calls of that turn are not waited for: they are dropped, and a question to a person is
 /// withdrawn.
 ///
@@ -196,6 +198,18 @@ impl Tool {
     }
 
     fn input(&self, arguments: &Json) -> Result<Json, ToolError> {
+        // A model has written them so: what is no JSON is a text.
+        if let Json::String(text) = arguments {
+            let why = match serde_json::from_str::<Json>(text) {
+                Ok(_) => "they are a text that has JSON in it".to_owned(),
+                Err(error) => format!("they are no JSON: {error}"),
+            };
+            let misfit = format!(
+                "`{}` does not take this input: its arguments have to be a JSON object, and {why}",
+                self.spec.name
+            );
+            return Err(ToolError::ForModel(misfit));
+        }
         if !self.is_wrapped {
             return Ok(arguments.clone());
         }

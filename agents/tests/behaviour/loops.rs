@@ -80,6 +80,28 @@ async fn arguments_that_do_not_fit_go_to_the_model_with_the_field_and_nothing_ru
 }
 
 #[tokio::test]
+async fn arguments_that_are_no_json_go_to_the_model_with_the_reason_until_its_turns_are_spent() {
+    let model = Scripted::new(|_| Ok(call("look_up", json!("{\"word\": an"))));
+    let engine = Engine::builder().resource(Models::new(model.clone())).build().unwrap();
+    let run = engine.start::<read>("Go".into()).await.unwrap();
+    let failure = failure(run.result().await);
+    assert!(matches!(failure.error_as(), Some(AgentError::TooManyTurns { .. })), "{failure}");
+    let requests = model.requests();
+    let got = results(requests.last().unwrap());
+    assert_eq!(got.len(), requests.len() - 1);
+    let expected = "error: `look_up` does not take this input: its arguments have to be a JSON object, and they are no JSON: expected value at \
+                    line 1 column 10";
+    assert!(got.iter().all(|result| result == expected), "{got:?}");
+    let history = engine.history(run.id()).await.unwrap().unwrap();
+    assert!(!history.iter().any(|event| event.path.contains("look_up")), "a tool has run");
+
+    let twice = Scripted::turns([call("look_up", json!("{\"word\": \"ant\"}")), Message::assistant("Sorry.")]);
+    assert_eq!(crate::scene::run::<read>(twice.clone(), "Go".into()).await.unwrap(), "Sorry.");
+    let result = &results(&twice.requests()[1])[0];
+    assert!(result.contains("they are a text that has JSON in it"), "{result}");
+}
+
+#[tokio::test]
 async fn an_unknown_tool_and_the_error_of_a_tool_go_to_the_model() {
     let calls = [("dig", json!({})), ("look_up", json!({ "word": "void" })), ("reads", json!({ "path": "x" }))];
     let model = Scripted::turns([Scripted::calls(calls), Message::assistant("Sorry.")]);
