@@ -93,6 +93,7 @@ pub struct Agent<In, Out> {
     format: Option<Format>,
     budget: Budget,
     retry: RetryPolicy,
+    max_retry_after: Duration,
     timeout: Option<Duration>,
     memory: Option<Memory>,
     types: PhantomData<fn(In) -> Out>,
@@ -135,6 +136,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             format: format_of::<Out>(),
             budget: Budget::default(),
             retry: RetryPolicy::with_max_attempts(4),
+            max_retry_after: MAX_RETRY_AFTER,
             timeout: Some(Duration::from_secs(120)),
             memory: None,
             types: PhantomData,
@@ -211,9 +213,41 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     }
 
     /// The retries of a model call. Only passing errors ([`ModelError::is_passing`](crate::ModelError::is_passing)) and faults
-    /// such as the time limit are retried. A delay that the provider asks for replaces that of the policy.
+    /// such as the time limit are retried. A delay that the provider asks for replaces that of the policy, up to
+    /// [`max_retry_after`](Self::max_retry_after).
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
+        self
+    }
+
+    /// The longest delay that a provider may ask for before the next attempt; by default an hour. If it asks for more, such as a day when a quota is
+    /// spent, the call is not retried: the agent fails at once with [`AgentError::Model`], whose [`ModelError::retry_after`](crate::ModelError::retry_after)
+    /// has the delay. The run can be retried then.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use graphweft::prelude::*;
+    /// use graphweft_agents::{Agent, AgentError, ModelError, Models, Scripted};
+    ///
+    /// workflow! {
+    ///     pub chat(String) -> String {
+    ///         let guest: Agent<String, String> = Agent::new("You chat.").max_retry_after(Duration::from_secs(60));
+    ///         START => guest;
+    ///     }
+    /// }
+    ///
+    /// # graphweft::block_on(async {
+    /// let tomorrow = ModelError::RateLimited { retry_after: Some(Duration::from_secs(86_400)), message: "quota".into() };
+    /// let limited = tomorrow.clone();
+    /// let model = Scripted::new(move |_| Err(limited.clone()));
+    /// let engine = Engine::builder().resource(Models::new(model.clone())).build()?;
+    /// let Outcome::Failed(failure) = engine.start::<chat>("Hi".into()).await?.outcome().await? else { panic!("it fails") };
+    /// assert_eq!(failure.error_as(), Some(AgentError::Model(tomorrow)));
+    /// assert_eq!(model.requests().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn max_retry_after(mut self, delay: Duration) -> Self {
+        self.max_retry_after = delay;
         self
     }
 
@@ -308,6 +342,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             model: Arc::clone(talk.model),
             request,
             retry: self.retry.clone(),
+            max_retry_after: self.max_retry_after,
             timeout: self.timeout,
             budget: self.budget,
             spent: talk.spent,
@@ -479,6 +514,9 @@ struct Called {
     /// Its error, by its key, if that is not recorded yet.
     error: Option<(String, String)>,
 }
+
+/// The longest delay that a provider may ask for: the limits of providers are by the minute, or by the day.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 /// Under which name an agent records the errors of tools that its model has acted on, each as a step.
 const ERROR: &str = "gen_ai.error";

@@ -24,6 +24,8 @@ pub(crate) struct Chat {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) request: Request,
     pub(crate) retry: RetryPolicy,
+    /// The longest delay that the provider may ask for.
+    pub(crate) max_retry_after: Duration,
     pub(crate) timeout: Option<Duration>,
     /// What the agent may spend, and has spent.
     pub(crate) budget: Budget,
@@ -77,7 +79,8 @@ impl Node for Chat {
     }
 
     fn retry_when(&self, failed: &Self::Error) -> bool {
-        matches!(&failed.error, ChatError::Model(error) if error.is_passing())
+        let is_soon = |error: &ModelError| error.retry_after().is_none_or(|delay| delay <= self.max_retry_after);
+        matches!(&failed.error, ChatError::Model(error) if error.is_passing() && is_soon(error))
     }
 
     fn retry_after(&self, failed: &Self::Error) -> Option<Duration> {

@@ -88,7 +88,7 @@ impl ModelError {
         matches!(self, Self::RateLimited { .. } | Self::Overloaded { .. } | Self::Unreachable { .. })
     }
 
-    /// The delay that the provider asks for.
+    /// The delay that the provider asks for. Beyond [`Agent::max_retry_after`](crate::Agent::max_retry_after), the call is not retried.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => *retry_after,

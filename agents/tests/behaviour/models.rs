@@ -58,6 +58,19 @@ async fn a_rate_limit_is_retried_after_the_delay_that_the_provider_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_delay_beyond_the_longest_one_fails_the_agent_at_once_with_the_error_of_the_provider() {
+    for of_day in [
+        ModelError::RateLimited { retry_after: Some(Duration::from_secs(86_400)), message: "slow".into() },
+        ModelError::Overloaded { retry_after: Some(Duration::from_secs(3601)), message: "busy".into() },
+    ] {
+        let (model, calls) = failing(1, of_day.clone());
+        let failure = failure(run::<talk>(model, "Go".into()).await);
+        assert_eq!(failure.error_as::<AgentError>(), Some(AgentError::Model(of_day)));
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_passing_error_is_retried_and_ends_as_what_it_is() {
     let overloaded = ModelError::Overloaded { retry_after: None, message: "busy".into() };
     let (model, calls) = failing(9, overloaded.clone());
