@@ -14,7 +14,8 @@ use crate::trace;
 /// The answer to the question `approve`, whether a tool may be called.
 ///
 /// As JSON: `"approve"`, `{"edit": {..}}` with the whole input, `{"reject": "why"}`. An edited input that the tool does not take
-/// is refused as an answer, and the question stays open.
+/// is refused as an answer, and the question stays open. Of a tool with several parameters the question shows the input with their
+/// names, and an edited input is the list of their values in their order, `{"edit": ["7", 4000]}`.
 ///
 /// A person corrects what a model wants to do:
 ///
@@ -125,6 +126,8 @@ pub(crate) type Uncertain<E> = fn(&E) -> Option<String>;
 /// predicate is typed.
 pub(crate) struct Guarded<N: Node> {
     pub(crate) name: String,
+    /// The names of its parameters.
+    pub(crate) parameters: Arc<[&'static str]>,
     pub(crate) make: Arc<dyn Fn() -> N + Send + Sync>,
     pub(crate) approval: Option<NeedsApproval<N::Input>>,
     pub(crate) at_most_once: bool,
@@ -137,6 +140,7 @@ impl<N: Node> Clone for Guarded<N> {
     fn clone(&self) -> Self {
         Guarded {
             name: self.name.clone(),
+            parameters: Arc::clone(&self.parameters),
             make: Arc::clone(&self.make),
             approval: self.approval.clone(),
             at_most_once: self.at_most_once,
@@ -167,7 +171,12 @@ where
         if !asks_later && self.approval.as_ref().is_some_and(|needs| is_answered || needs(&input)) {
             let known = if has_begun { begun(&self.name) } else { String::new() };
             let prompt = format!("May `{}` be called with this?{known}", self.name);
-            match ctx.ask::<Approval<N::Input>>(APPROVE, prompt).payload(&input).await {
+            let question = ctx.ask::<Approval<N::Input>>(APPROVE, prompt);
+            let question = match by_name(&input, &self.parameters) {
+                Some(named) => question.payload(named),
+                None => question.payload(&input),
+            };
+            match question.await {
                 Approval::Approve => {}
                 Approval::Edit(edited) => input = edited,
                 Approval::Reject(why) => {
@@ -246,7 +255,11 @@ where
                 Err(_) => return ctx.stop(unknown_error(&self.name)).await,
             };
             let prompt = format!("A call of `{}` {what} ({why}). Did it go through?", self.name);
-            let mut question = ctx.ask::<Resolution<N::Output>>(WENT_THROUGH, prompt).payload(&written);
+            let question = ctx.ask::<Resolution<N::Output>>(WENT_THROUGH, prompt);
+            let mut question = match by_name(&written, &self.parameters) {
+                Some(named) => question.payload(named),
+                None => question.payload(&written),
+            };
             if number > 1 {
                 question = question.key(number);
             }
@@ -263,6 +276,19 @@ where
 
     fn unwritable(&self, problem: &str) -> Fault {
         Fault::Context { message: format!("the input of `{}` cannot be recorded: {problem}", self.name) }
+    }
+}
+
+/// An input of several parameters with their names, for a person; `None` if there is one alone, or not each has a name.
+fn by_name<In: JsonPayload>(input: &In, parameters: &[&str]) -> Option<Json> {
+    if parameters.len() < 2 || parameters.contains(&"") {
+        return None;
+    }
+    match serde_json::to_value(input) {
+        Ok(Json::Array(values)) if values.len() == parameters.len() => {
+            Some(parameters.iter().map(|&name| name.to_owned()).zip(values).collect())
+        }
+        _ => None,
     }
 }
 

@@ -277,7 +277,17 @@ pub struct NodeTool<N: Node> {
 impl<N: Node> NodeTool<N> {
     fn new(name: String, plain: DynNode, make: Arc<dyn Fn() -> N + Send + Sync>) -> Self {
         let at_most_once = make().options().at_most_once;
-        let guarded = Guarded { name, make, approval: None, at_most_once, retry: None, timeout: None, uncertain: None };
+        let parameters = plain.info().parameters().into();
+        let guarded = Guarded {
+            name,
+            parameters,
+            make,
+            approval: None,
+            at_most_once,
+            retry: None,
+            timeout: None,
+            uncertain: None,
+        };
         NodeTool {
             plain,
             description: None,
@@ -325,7 +335,7 @@ impl<N: Node> NodeTool<N> {
     }
 
     /// A person is asked before each call, and answers with an [`Approval`](crate::Approval). The question is `approve`, below
-    /// the call; its payload is the input. No text of a model or a tool answers it, only
+    /// the call; its payload is the input, several parameters with their names. No text of a model or a tool answers it, only
     /// [`Run::answer`](graphweft::Run::answer) and [`Engine::answer`](graphweft::Engine::answer). An approved call that is cut short is made
     /// again, unless the tool is [`at_most_once`](Self::at_most_once). If a version of the program without `approve` has begun the call, the
     /// question says so; for a tool that is `at_most_once`, `went_through` is asked in its place.

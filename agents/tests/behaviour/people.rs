@@ -70,7 +70,7 @@ fn a_call_that_is_edited_by_a_person_after_a_restart_is_made_as_edited() {
     let (disk, model) = (OnDisk::default(), clerk_of(9_900));
     let (question, payload) = asks(&disk, &model);
     assert_eq!(question, "desk/clerk/refund:1.0/approve");
-    assert_eq!(payload, json!(["7", 9_900]));
+    assert_eq!(payload, json!({ "order": "7", "cents": 9_900 }));
     assert!(disk.journal.lines().is_empty(), "it was called before it was approved");
 
     let misfit = life(async {
