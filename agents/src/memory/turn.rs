@@ -99,8 +99,16 @@ pub(super) async fn look(
                     // A run that has ended since the session was read has added its turn before that.
                     seen.catch_up(&*logs, log).await?;
                 }
-                if seen.end == until {
+                if seen.end == until && !may_have_ended {
                     return Ok(Some(OpenTurn { turn, until }));
+                }
+                if seen.end == until {
+                    // Their runs are over and say nothing more: otherwise each later turn would ask for each of them.
+                    for over in seen.open.iter().take_while(|open| **open != turn) {
+                        let closed = SessionEntry::Closed { turn: over.clone() };
+                        append(&*logs, log, &over.key("close"), &closed, None).await?;
+                    }
+                    seen.catch_up(&*logs, log).await?;
                 }
                 continue;
             }

@@ -299,6 +299,32 @@ async fn a_later_run_cancels_the_earlier_one_in_another_engine_which_adds_nothin
 }
 
 #[tokio::test]
+async fn the_turns_of_runs_that_were_cancelled_do_not_stay_open() {
+    let Two { directory, model, engines: [one, _] } = two_engines().await;
+    for id in ["first", "second", "third"] {
+        start::<cancelling>(&one, id, "slow").await;
+        model.reached.notified().await;
+    }
+    assert_eq!(result(&start::<cancelling>(&one, "last", "Hello").await).await.unwrap(), "1 seen");
+    let mut open = Vec::new();
+    for (_, entry) in Sessions::of(&one).unwrap().get("chat", "ada").entries().await.unwrap() {
+        match entry {
+            SessionEntry::Opened { turn } => open.push(turn),
+            SessionEntry::Closed { turn } | SessionEntry::Turn { turn, .. } => open.retain(|other| *other != turn),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(open, []);
+    // One that is retried comes again, behind the others.
+    let third = one.retry("third").await.unwrap();
+    model.reached.notified().await;
+    model.may_reply.notify_one();
+    assert_eq!(result(&third).await.unwrap(), "1 seen");
+    assert_eq!(said(&one).await, ["Hello", "1 seen", "slow", "1 seen"]);
+    drop(directory);
+}
+
+#[tokio::test]
 async fn a_run_that_waits_for_its_turn_takes_no_place_from_the_one_that_has_it() {
     let model = Scripted::new(|request| match request.messages.last() {
         Some(Message::User { text, .. }) if text == "first" => Ok(call("send", json!({ "letter": "Dear Bob" }))),
