@@ -117,13 +117,6 @@ pub enum AgentError {
     /// The state of a session, a user or an application could not be used. No agent returns it: it is for the code of a node around one.
     #[error(transparent)]
     Scope(ScopeError),
-    /// The summary of a session ends at the limit of tokens ([`Memory::compact`](crate::Memory::compact)). No agent returns it any more, since a turn
-    /// can do without: it is for the records of earlier versions.
-    #[error("the summary of the session was cut off after {tokens} tokens; allow more with `Agent::max_tokens`")]
-    SummaryCutOff {
-        /// The tokens of the summary.
-        tokens: u64,
-    },
     /// A tool ended by a fault, such as a panic or its time limit.
     #[error("tool `{tool}` failed: {fault}")]
     Tool {
@@ -201,7 +194,11 @@ impl AgentError {
     pub(crate) fn cut_off(call: CallOf, tokens: u64) -> Self {
         match call {
             CallOf::Turn(turn) => AgentError::CutOff { turn, tokens },
-            CallOf::Summary => AgentError::SummaryCutOff { tokens },
+            // The turn continues without it.
+            CallOf::Summary => {
+                let message = format!("the summary of the session was cut off after {tokens} tokens");
+                AgentError::Fault(Fault::Context { message })
+            }
         }
     }
 }

@@ -235,7 +235,7 @@ where
     let ModelCall { message, usage, is_cut_off, .. } =
         replied.map_err(|error| AgentError::of_model_call(CallOf::Summary, error))?;
     let (Message::Assistant { text, .. } | Message::User { text } | Message::Tool { content: text, .. }) = message;
-    // It would take the place of all that it is to be a summary of. An earlier version recorded one that was cut off as completed.
+    // It would take the place of all that it is to be a summary of.
     if is_cut_off || text.trim().is_empty() {
         tracing::warn!(
             session = log,
