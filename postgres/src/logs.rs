@@ -1,11 +1,11 @@
 //! The logs beside the runs.
 
-use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::store::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry, StoreError};
 
 use deadpool_postgres::{Object, Transaction};
 
+use crate::apart::apart;
 use crate::connections::{Connections, transaction};
 use crate::numbers::{from_integer, from_millis, text, to_integer, to_millis};
 use crate::schema::LOCKS;
@@ -116,37 +116,36 @@ fn checksum(log: &str, key: &str, time: i64, body: &str) -> i64 {
 
 impl LogStore for Logs {
     fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
-        async move { self.0.with(|client| append(client, &entry)).await }.boxed()
+        let connections = self.0.clone();
+        apart(async move { connections.with(|client| append(client, &entry)).await })
     }
 
     fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
-        let log = log.to_owned();
-        let log = async move {
+        let (connections, log) = (self.0.clone(), log.to_owned());
+        apart(async move {
             let log = &*log;
-            self.0.idempotent(|client| async move { read(&client, log, after, until).await }).await
-        };
-        log.boxed()
+            connections.idempotent(|client| async move { read(&client, log, after, until).await }).await
+        })
     }
 
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        let prefix = prefix.to_owned();
-        let list = async move {
+        let (connections, prefix) = (self.0.clone(), prefix.to_owned());
+        apart(async move {
             let prefix = &*prefix;
-            self.0.search(|client| async move { list(&client, prefix).await }).await
-        };
-        list.boxed()
+            connections.search(|client| async move { list(&client, prefix).await }).await
+        })
     }
 
     fn trim(&self, wanted: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
-        async move { self.0.with(|client| trim(client, &wanted)).await }.boxed()
+        let connections = self.0.clone();
+        apart(async move { connections.with(|client| trim(client, &wanted)).await })
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let log = log.to_owned();
-        let delete = async move {
+        let (connections, log) = (self.0.clone(), log.to_owned());
+        apart(async move {
             let log = &*log;
-            self.0.with(|client| delete(client, log)).await
-        };
-        delete.boxed()
+            connections.with(|client| delete(client, log)).await
+        })
     }
 }

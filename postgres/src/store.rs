@@ -14,6 +14,7 @@ use graphweft::store::{
 };
 use serde_json::Value;
 
+use crate::apart::apart;
 use crate::builder::PostgresStoreBuilder;
 use crate::connections::Connections;
 use crate::logs::Logs;
@@ -96,113 +97,116 @@ impl Store for PostgresStore {
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
-        let create = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let tries = AtomicU32::new(0);
             let create = |client| runs::create(client, &run, tries.fetch_add(1, Ordering::Relaxed) > 0);
-            self.connections.idempotent(create).await
-        };
-        create.boxed()
+            connections.idempotent(create).await
+        })
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
         let (connections, together) = (self.connections.clone(), self.together.clone());
-        async move { together.append(&connections, batch).await }.boxed()
+        apart(async move { together.append(&connections, batch).await })
     }
 
     fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
         let connections = self.connections.clone();
-        async move { connections.with(|client| runs::start_over(client, &end, &next)).await }.boxed()
+        apart(async move { connections.with(|client| runs::start_over(client, &end, &next)).await })
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.connections
-            .idempotent(move |client| async move { runs::read((&client).into(), run, from, limit).await })
-            .boxed()
+        let connections = self.connections.clone();
+        apart(async move {
+            connections.idempotent(|client| async move { runs::read((&client).into(), run, from, limit).await }).await
+        })
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
-        let id = id.to_owned();
-        let header = async move {
+        let (connections, id) = (self.connections.clone(), id.to_owned());
+        apart(async move {
             let id = &*id;
-            self.connections.idempotent(|client| async move { runs::header((&client).into(), id).await }).await
-        };
-        header.boxed()
+            connections.idempotent(|client| async move { runs::header((&client).into(), id).await }).await
+        })
     }
 
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
-        let list = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let query = &query;
-            self.connections.search(|client| async move { overview::list(&client, query).await }).await
-        };
-        list.boxed()
+            connections.search(|client| async move { overview::list(&client, query).await }).await
+        })
     }
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
-        let count = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let query = &query;
-            self.connections.search(|client| async move { overview::count(&client, query).await }).await
-        };
-        count.boxed()
+            connections.search(|client| async move { overview::count(&client, query).await }).await
+        })
     }
 
     fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
-        let overview = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let query = &query;
-            self.connections.search(|client| async move { overview::overview(&client, query).await }).await
-        };
-        overview.boxed()
+            connections.search(|client| async move { overview::overview(&client, query).await }).await
+        })
     }
 
     fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
-        let open = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let query = &query;
-            self.connections.search(|client| async move { questions::list(&client, query).await }).await
-        };
-        open.boxed()
+            connections.search(|client| async move { questions::list(&client, query).await }).await
+        })
     }
 
     fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
-        async move { self.connections.with(|client| delete::delete(client, &delete)).await }.boxed()
+        let connections = self.connections.clone();
+        apart(async move { connections.with(|client| delete::delete(client, &delete)).await })
     }
 
     fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let reserve = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let task = &task;
-            self.connections.with(|client| async move { delete::reserve_task(&client, task).await }).await
-        };
-        reserve.boxed()
+            connections.with(|client| async move { delete::reserve_task(&client, task).await }).await
+        })
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
-        let claimed = async move {
+        let (connections, owners) = (self.connections.clone(), self.owners.clone());
+        apart(async move {
             // While it is under way, others may renew the lease many times.
-            let known = self.owners.known(claim.owner);
+            let known = owners.known(claim.owner);
             let claims = |client| {
                 // Looked at again each time that it is tried.
                 let mut claim = claim.clone();
-                claim.orphans &= self.owners.is_settled(claim.owner);
+                claim.orphans &= owners.is_settled(claim.owner);
                 async move { claim::claim(client, &claim).await }
             };
-            let (claimed, row) = self.connections.with(claims).await?;
-            match self.owners.is_renewed(claim.owner, row, known) {
+            let (claimed, row) = connections.with(claims).await?;
+            match owners.is_renewed(claim.owner, row, known) {
                 true => Ok(claimed),
-                false => Err(self.connections.was_restored()),
+                false => Err(connections.was_restored()),
             }
-        };
-        claimed.boxed()
+        })
     }
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.connections.idempotent(move |client| async move { owners::is_alive(&client, owner).await }).boxed()
+        let connections = self.connections.clone();
+        apart(
+            async move { connections.idempotent(|client| async move { owners::is_alive(&client, owner).await }).await },
+        )
     }
 
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let workflow = workflow.to_owned();
-        let served = async move {
+        let (connections, workflow) = (self.connections.clone(), workflow.to_owned());
+        apart(async move {
             let workflow = &*workflow;
-            self.connections.idempotent(|client| async move { owners::is_served(&client, workflow).await }).await
-        };
-        served.boxed()
+            connections.idempotent(|client| async move { owners::is_served(&client, workflow).await }).await
+        })
     }
 
     fn transactional(&self) -> Option<&(dyn Any + Send + Sync)> {
@@ -219,19 +223,21 @@ impl Store for PostgresStore {
     }
 
     fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
-        let page = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let query = &query;
-            self.connections.search(|client| async move { feed::page(&client, query).await }).await
-        };
-        page.boxed()
+            connections.search(|client| async move { feed::page(&client, query).await }).await
+        })
     }
 
     fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
-        self.connections.idempotent(|client| async move { feed::end(&client).await }).boxed()
+        let connections = self.connections.clone();
+        apart(async move { connections.idempotent(|client| async move { feed::end(&client).await }).await })
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
-        self.connections.idempotent(move |client| async move { runs::graph(&client, hash).await }).boxed()
+        let connections = self.connections.clone();
+        apart(async move { connections.idempotent(|client| async move { runs::graph(&client, hash).await }).await })
     }
 
     fn keeps_snapshots(&self) -> bool {
@@ -239,15 +245,16 @@ impl Store for PostgresStore {
     }
 
     fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
-        let put = async move {
+        let connections = self.connections.clone();
+        apart(async move {
             let snapshot = &snapshot;
-            self.connections.with(|client| async move { snapshots::put(&client, run, snapshot).await }).await
-        };
-        put.boxed()
+            connections.with(|client| async move { snapshots::put(&client, run, snapshot).await }).await
+        })
     }
 
     fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
-        self.connections.idempotent(move |client| async move { snapshots::get(&client, run).await }).boxed()
+        let connections = self.connections.clone();
+        apart(async move { connections.idempotent(|client| async move { snapshots::get(&client, run).await }).await })
     }
 
     fn logs(&self) -> Option<Arc<dyn LogStore>> {

@@ -4,8 +4,8 @@
 //! written together as soon as one of them is done: the more runs there are, the more share a commit, and one alone does not wait for
 //! others.
 //!
-//! No append waits for another one for longer than [`KEEPS`]. A statement that takes longer, since it waits for a lock or since nothing
-//! polls its future, does not count any more, and what has waited so long is written by itself.
+//! No append waits for another one for longer than [`KEEPS`]. A statement that takes longer, since it waits for a lock, does not count any
+//! more, and what has waited so long is written by itself.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::pin;
