@@ -27,7 +27,10 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     let mut view = RunView::new(run.workflow(), graphs.as_ref());
     let mut conversations = Conversations::default();
     let at = asked.at.unwrap_or(u64::MAX);
-    let events = engine.history(run.id()).await?.ok_or_else(unknown)?;
+    let mut events = engine.history(run.id()).await?.ok_or_else(unknown)?;
+    let names = engine.recorded_names(&events).await?;
+    let recorded: Vec<String> = events.iter().map(|event| event.path.clone()).collect();
+    events.iter_mut().for_each(|event| names.rename(event));
     for event in events.iter().filter(|event| event.seq <= at) {
         if let Some(hash) = view.missing_graph(event)
             && let Some(graphs) = engine.stored_graph(hash).await?
@@ -38,7 +41,7 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
         conversations.apply(event);
     }
     let values = match asked.values {
-        true => Some(Values::of(&run, &events, at).await?),
+        true => Some(Values::of(&run, &events, &recorded, at).await?),
         false => None,
     };
     let ended = view.status().map_or(Ended::Done, Ended::of);

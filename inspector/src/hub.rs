@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
-use graphweft::store::RunKey;
-use graphweft::{Engine, Event, Events, Graphs, Run};
+use graphweft::store::{RunKey, StoreError};
+use graphweft::{Engine, Event, EventKind, Events, Graphs, RecordedNames, Run};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -52,16 +52,29 @@ pub(crate) enum Phase {
     Left,
 }
 
+/// Where the events at a path are.
+pub(crate) struct EventsAt {
+    pub(crate) ranges: Vec<Range<u64>>,
+    /// The numbers that retries have voided.
+    pub(crate) voids: Vec<Range<u64>>,
+    /// The paths of the view have the current names.
+    pub(crate) names: Arc<RecordedNames>,
+}
+
 /// Where the events of a conversation are.
 pub(crate) struct ConversationEvents {
     pub(crate) ranges: Vec<Range<u64>>,
     pub(crate) paths: HashSet<String>,
+    /// Those that the paths have.
+    pub(crate) names: Arc<RecordedNames>,
     /// The numbers that retries have voided.
     pub(crate) voids: Vec<Range<u64>>,
 }
 
 struct Inner {
     view: RunView,
+    /// Of nodes that were renamed while the run was under way.
+    names: Arc<RecordedNames>,
     /// For the values of a thing, which are read when they are asked for.
     numbers: EventNumbers,
     used: Instant,
@@ -110,9 +123,7 @@ impl Hub {
 
     async fn begin(&self, run: &Run<Value>, key: RunKey) -> Result<Arc<Follow>, Problem> {
         let graphs = self.engine.run_graph(run.id()).await?;
-        let view = RunView::new(run.workflow(), graphs.as_ref());
-        let (mark, numbers, used) = (view.mark(), EventNumbers::default(), Instant::now());
-        let inner = Mutex::new(Inner { view, numbers, used, mark, last: None });
+        let inner = Mutex::new(Inner::new(run.workflow(), graphs.as_ref(), RecordedNames::default()));
         let (applied, phase) = (watch::Sender::new(0), watch::Sender::new(Phase::Following));
         let follow = Arc::new(Follow { key, inner, applied, phase });
         {
@@ -125,9 +136,11 @@ impl Hub {
             follows.insert(run.id().to_owned(), Arc::clone(&follow));
             forget(&mut follows);
         }
-        let (followed, events, engine) = (Arc::clone(&follow), run.events(), self.engine.clone());
+        let (followed, events) = (Arc::clone(&follow), run.events());
+        let source =
+            Source { engine: self.engine.clone(), run: run.id().to_owned(), workflow: run.workflow().to_owned() };
         tokio::spawn(async move {
-            let phase = followed.keep_up(&engine, events).await;
+            let phase = followed.keep_up(&source, events).await;
             followed.publish(phase);
         });
         Ok(follow)
@@ -148,9 +161,11 @@ fn forget(follows: &mut HashMap<String, Arc<Follow>>) {
 
 impl Follow {
     /// Folds events as they come.
-    async fn keep_up(&self, engine: &Engine, mut events: Events) -> Phase {
+    async fn keep_up(&self, source: &Source, mut events: Events) -> Phase {
         // When watchers may get something again, and whether there is something for them.
         let (mut due, mut is_news) = (Instant::now(), false);
+        // Changes of the graph before this event are in the view.
+        let mut adapted = 0;
         loop {
             let until = if is_news { due } else { Instant::now() + KEEP };
             match timeout_at(until, events.next()).await {
@@ -161,14 +176,26 @@ impl Follow {
                     {
                         batch.push(more);
                     }
-                    let graphs = self.missing_graphs(engine, &batch).await;
+                    let changed = batch.iter().position(|event| event.seq >= adapted && is_change(event));
+                    let mut batch = batch.as_slice();
+                    if let Some(at) = changed {
+                        let seq = batch[at].seq;
+                        match source.begin_anew(seq).await {
+                            Ok((inner, last)) => {
+                                *lock(&self.inner) = inner;
+                                (batch, adapted) = (&batch[at..], last + 1);
+                            }
+                            // The nodes are shown under the names that they had.
+                            Err(error) => {
+                                tracing::warn!(%error, run = source.run, "the names of renamed nodes are not known");
+                                adapted = seq + 1;
+                            }
+                        }
+                    }
+                    let missing = missing_graphs(&lock(&self.inner).view, batch);
+                    let graphs = source.graphs(missing).await;
                     let mut inner = lock(&self.inner);
-                    for (hash, graphs) in &graphs {
-                        inner.view.add_graph(*hash, graphs);
-                    }
-                    for event in &batch {
-                        inner.apply(event);
-                    }
+                    inner.apply_all(&graphs, batch);
                     self.applied.send_replace(inner.view.next());
                     is_news = true;
                 }
@@ -183,22 +210,6 @@ impl Follow {
             // Where everything is there at once, this gives others their turn.
             tokio::task::yield_now().await;
         }
-    }
-
-    /// The graphs of the child workflows that begin with these events. One that cannot be read is not drawn.
-    async fn missing_graphs(&self, engine: &Engine, events: &[Event]) -> HashMap<u64, Graphs> {
-        let hashes: HashSet<u64> = {
-            let inner = lock(&self.inner);
-            events.iter().filter_map(|event| inner.view.missing_graph(event)).collect()
-        };
-        let mut found = HashMap::new();
-        for hash in hashes {
-            match engine.stored_graph(hash).await {
-                Ok(graphs) => found.extend(graphs.map(|graphs| (hash, graphs))),
-                Err(error) => tracing::warn!(%error, "the graph of a child workflow is not drawn"),
-            }
-        }
-        found
     }
 
     /// Watchers get the view up to here.
@@ -235,9 +246,10 @@ impl Follow {
     }
 
     /// Where the events at a path are, and the numbers that retries up to a moment have voided.
-    pub(crate) fn events_at(&self, path: &str, at: u64) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+    pub(crate) fn events_at(&self, path: &str, at: u64) -> EventsAt {
         let inner = lock(&self.inner);
-        (inner.numbers.at(&inner.view, path), inner.view.voided(at))
+        let names = Arc::clone(&inner.names);
+        EventsAt { ranges: inner.numbers.at(&inner.view, path), voids: inner.view.voided(at), names }
     }
 
     /// The same for a conversation, with the paths of which it has the events.
@@ -245,7 +257,7 @@ impl Follow {
         let inner = lock(&self.inner);
         let (ranges, paths) = inner.numbers.of_conversation(&inner.view, path);
         let paths = paths.into_iter().map(str::to_owned).collect();
-        ConversationEvents { ranges, paths, voids: inner.view.voided(at) }
+        ConversationEvents { ranges, paths, names: Arc::clone(&inner.names), voids: inner.view.voided(at) }
     }
 
     fn is_idle(&self) -> bool {
@@ -253,7 +265,83 @@ impl Follow {
     }
 }
 
+/// Where the events and the graphs of a view come from.
+struct Source {
+    engine: Engine,
+    run: String,
+    workflow: String,
+}
+
+impl Source {
+    /// A view of a run whose graph has changed, with the events before a number. It only grows, and its nodes have the names and the
+    /// numbers of the last graph from their first events on. Returns the number of the last change with it.
+    async fn begin_anew(&self, before: u64) -> Result<(Inner, u64), StoreError> {
+        let events = self.engine.history(&self.run).await?.unwrap_or_default();
+        let names = self.engine.recorded_names(&events).await?;
+        let (mut last, mut graphs) = (before, None);
+        if let Some((seq, graph)) = events.iter().rev().find_map(changed_to) {
+            (last, graphs) = (seq.max(before), self.engine.stored_graph(graph).await?);
+        }
+        let mut inner = Inner::new(&self.workflow, graphs.as_ref(), names);
+        let events: Vec<Event> = events.into_iter().take_while(|event| event.seq < before).collect();
+        let graphs = self.graphs(missing_graphs(&inner.view, &events)).await;
+        inner.apply_all(&graphs, &events);
+        inner.mark = inner.view.mark();
+        Ok((inner, last))
+    }
+
+    /// Graphs of child workflows, by their hashes. One that cannot be read is not drawn.
+    async fn graphs(&self, hashes: HashSet<u64>) -> HashMap<u64, Graphs> {
+        let mut found = HashMap::new();
+        for hash in hashes {
+            match self.engine.stored_graph(hash).await {
+                Ok(graphs) => found.extend(graphs.map(|graphs| (hash, graphs))),
+                Err(error) => tracing::warn!(%error, "the graph of a child workflow is not drawn"),
+            }
+        }
+        found
+    }
+}
+
+/// The graphs of the child workflows that begin with these events.
+fn missing_graphs(view: &RunView, events: &[Event]) -> HashSet<u64> {
+    events.iter().filter_map(|event| view.missing_graph(event)).collect()
+}
+
+/// The number of a change of the graph, and the graph from there on.
+fn changed_to(event: &Event) -> Option<(u64, u64)> {
+    match event.kind {
+        EventKind::GraphChanged { to, .. } => Some((event.seq, to)),
+        _ => None,
+    }
+}
+
+fn is_change(event: &Event) -> bool {
+    changed_to(event).is_some()
+}
+
 impl Inner {
+    fn new(workflow: &str, graphs: Option<&Graphs>, names: RecordedNames) -> Self {
+        let view = RunView::new(workflow, graphs);
+        let (mark, numbers, used) = (view.mark(), EventNumbers::default(), Instant::now());
+        Inner { view, names: Arc::new(names), numbers, used, mark, last: None }
+    }
+
+    fn apply_all(&mut self, graphs: &HashMap<u64, Graphs>, events: &[Event]) {
+        for (hash, graphs) in graphs {
+            self.view.add_graph(*hash, graphs);
+        }
+        for event in events {
+            if self.names.is_empty() {
+                self.apply(event);
+            } else {
+                let mut event = event.clone();
+                self.names.rename(&mut event);
+                self.apply(&event);
+            }
+        }
+    }
+
     fn apply(&mut self, event: &Event) {
         self.view.apply(event);
         self.numbers.add(&self.view, event);

@@ -84,8 +84,9 @@ pub use engine::MockWith;
 pub use engine::{
     Answering, BuildError, CancelError, Check, CheckedVersion, DeleteError, Engine, EngineBuilder, Events,
     ExecuteError, Execution, Feed, FeedCursor, FeedError, FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor,
-    ItemProgress, NextAttempt, NoLogs, Outcome, PendingQuestion, Position, QuestionFilter, Recovery, Retention, Retry,
-    RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, StartWithin, WatchError,
+    ItemProgress, NextAttempt, NoLogs, Outcome, PendingQuestion, Position, QuestionFilter, RecordedNames, Recovery,
+    Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, StartWithin,
+    WatchError,
 };
 pub use event::{
     AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParseEventPositionError,

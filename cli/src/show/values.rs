@@ -21,8 +21,14 @@ struct OfOne {
 }
 
 impl Values {
-    /// After the event of a number: the outputs by the events that count, and the inputs of what has started last.
-    pub(super) async fn of(run: &Run<Value>, events: &[Event], until: u64) -> Result<Values, CliError> {
+    /// After the event of a number: the outputs by the events that count, and the inputs of what has started last. `recorded`: the paths
+    /// of the events as they were recorded, which those of inputs are.
+    pub(super) async fn of(
+        run: &Run<Value>,
+        events: &[Event],
+        recorded: &[String],
+        until: u64,
+    ) -> Result<Values, CliError> {
         let mut values = Values::default();
         let past = || events.iter().filter(|event| event.seq <= until && !event.derived);
         let voids = past().filter_map(|event| match &event.kind {
@@ -50,15 +56,15 @@ impl Values {
             values.at(&event.path).output = output.cloned();
         }
         let mut starts = BTreeMap::new();
-        for event in events {
+        for (event, recorded) in events.iter().zip(recorded) {
             if let EventKind::RunStarted { .. } | EventKind::NodeStarted { .. } = event.kind {
-                starts.insert(event.path.as_str(), event.seq);
+                starts.insert(event.path.as_str(), (event.seq, recorded));
             }
         }
         let mut inputs = run.inputs().await?;
         // The input of a start that is later than the moment is not that of the moment.
-        for (path, _) in starts.into_iter().filter(|(_, seq)| *seq <= until) {
-            match inputs.remove(path) {
+        for (path, (_, recorded)) in starts.into_iter().filter(|(_, (seq, _))| *seq <= until) {
+            match inputs.remove(recorded) {
                 Some(Ok(input)) => values.at(path).input = Some(input),
                 Some(Err(error)) => values.at(path).unknown = Some(reason(&error)),
                 None => {}

@@ -4,6 +4,7 @@ mod conversations;
 mod outputs;
 #[cfg(target_os = "linux")]
 mod read_only;
+mod renamed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

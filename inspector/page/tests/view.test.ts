@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ViewPart } from '../src/api/types';
 import { timeScale } from '../src/time/scale';
-import { addPart, emptyView, type RunView } from '../src/view/model';
+import { addPart, emptyView, graphChanges, type RunView } from '../src/view/model';
 import { awaitedSignals } from '../src/view/awaited';
 import { describe as say } from '../src/view/describe';
 import { firstToSee } from '../src/view/first';
@@ -97,6 +97,13 @@ describe('a view', () => {
   it('drops what it has for a whole part', () => {
     const view = addPart(addPart(emptyView(), retried), part({ times: [5], things: [RUN], moves: [] }));
     expect([view.things.length, view.times]).toEqual([1, [5]]);
+  });
+
+  it('counts how often its graph has changed, so that the new one is loaded', () => {
+    const changed = { type: 'graph_changed', seq: 1, thing: 0 } as const;
+    const view = addPart(emptyView(), part({ times: [0, 1], things: [RUN], moves: [] }, { details: [changed] }));
+    const more = part({ times: [], things: [], moves: [] }, { whole: false, seq: 2, times: [2], details: [{ ...changed, seq: 2 }] });
+    expect([graphChanges(emptyView()), graphChanges(view), graphChanges(addPart(view, more))]).toEqual([0, 1, 2]);
   });
 
   it('shows any moment by what has happened up to it', () => {

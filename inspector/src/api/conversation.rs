@@ -37,7 +37,8 @@ pub(super) async fn conversation(
     }
     let mut conversations = Conversations::default();
     for range in there.ranges {
-        for event in run.recorded(range).await? {
+        for mut event in run.recorded(range).await? {
+            there.names.rename(&mut event);
             let is_void = there.voids.iter().any(|void| void.contains(&event.seq));
             if event.seq <= at && !is_void && there.paths.contains(&event.path) {
                 conversations.apply(&event);

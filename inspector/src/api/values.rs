@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::runs;
 use crate::extract::{Asked, At};
+use crate::hub::EventsAt;
 use crate::model::{Attempt, Given, Message, NodeValues, Note, Question, Returned, millis};
 use crate::problem::{Problem, shown};
 use crate::state::Inspected;
@@ -35,10 +36,19 @@ pub(super) async fn values(
     asked.end()?;
     let run = runs::found(&inspected, &id).await?;
     let follow = inspected.hub.follow(&run).await?;
-    let (ranges, voids) = follow.events_at(&path, at);
+    let EventsAt { ranges, voids, names } = follow.events_at(&path, at);
     let mut events = Vec::new();
+    // The path of the last start as it was recorded.
+    let mut started = None;
     for range in ranges {
-        events.extend(run.recorded(range).await?.into_iter().filter(|event| event.path == path));
+        for mut event in run.recorded(range).await? {
+            let recorded = event.path.clone();
+            names.rename(&mut event);
+            if event.path == path {
+                started = Some(recorded).filter(|_| has_input(&event.kind)).or(started);
+                events.push(event);
+            }
+        }
     }
     if events.is_empty() {
         let detail = format!("run `{}` has no events at `{}`", shown(&id), shown(&path));
@@ -54,8 +64,8 @@ pub(super) async fn values(
     // The input of a start that is later than the moment is not that of the moment.
     let starts = |event: &&Event| has_input(&event.kind);
     let shows_last = events.iter().rfind(starts).is_some_and(|event| event.seq <= at);
-    if shows_last && values.input.is_none() {
-        match run.input_of(&path).await {
+    if let (Some(started), true, None) = (started, shows_last, &values.input) {
+        match run.input_of(&started).await {
             Ok(input) => values.input = input.map(|value| Given { value }),
             Err(RunError::NotRegistered { workflow }) => {
                 let why = format!("this server does not have the code of workflow `{workflow}`");

@@ -116,6 +116,9 @@ impl RunView {
     }
 
     /// Adds the next event of the run. One that is in the view already is left out, and so is one that comes far too early.
+    ///
+    /// The nodes of the graphs are found by their names: for a run of which nodes were renamed while it was under way,
+    /// [rename](graphweft::RecordedNames::rename) them in its events before.
     pub fn apply(&mut self, event: &Event) {
         let is_record = event.kind.is_recorded() && !event.derived;
         if is_record {

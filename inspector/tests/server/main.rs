@@ -10,6 +10,7 @@ mod mcp;
 mod mounted;
 mod odd;
 mod page;
+mod renamed;
 mod routes;
 mod slow;
 mod store_only;

@@ -16,7 +16,7 @@ use crate::field::Unreadable;
 use crate::fingerprint::{Change, Fingerprint, FormerNames, Past, Retyped, Translation};
 use crate::halt::Halt;
 use crate::sorted::SortedSet;
-use crate::store::{Record, RunHeader, Stored};
+use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Misread, Reread};
 use crate::value::Against;
 
@@ -118,7 +118,7 @@ fn translate(
         });
     }
     for Stored { record, .. } in records {
-        each_path(record, |path| *path = names.path(path).into_owned());
+        each_path(&mut record.path, &mut record.kind, |path| *path = names.path(path).into_owned());
     }
     Ok(names)
 }
@@ -138,10 +138,10 @@ pub(super) fn note_seen(past: &mut Past, path: &str, kind: &EventKind) {
     }
 }
 
-/// The paths of nodes in a record.
-pub(super) fn each_path(record: &mut Record, mut change: impl FnMut(&mut String)) {
-    change(&mut record.path);
-    match &mut record.kind {
+/// The paths of nodes in a record or an event.
+pub(super) fn each_path(path: &mut String, kind: &mut EventKind, mut change: impl FnMut(&mut String)) {
+    change(path);
+    match kind {
         EventKind::RunFailed { failure } => change(&mut failure.path),
         EventKind::SignalAwaited { inside, .. } => inside.iter_mut().for_each(change),
         EventKind::RunRetried { from_nodes, rerun, .. } => from_nodes.iter_mut().chain(rerun).for_each(change),

@@ -183,7 +183,7 @@ fn adapt(
         return Err(changes);
     }
     for Stored { record, .. } in records {
-        each_path(record, |path| {
+        each_path(&mut record.path, &mut record.kind, |path| {
             if let Some(recorded) = inside_child(path, child, &name) {
                 *path = below_child(&now.current_path(&names.path(&recorded)), child, &name);
             }

@@ -136,7 +136,11 @@ impl Past {
     /// Nodes that have not run yet may differ in any way. The caller, who has the current types, checks the recorded
     /// values.
     pub(crate) fn under(self, now: &Fingerprint) -> (Translation, Vec<Change>) {
-        let (old, new) = (&self.body.graphs, &now.graphs.graphs);
+        self.compared(&now.graphs)
+    }
+
+    fn compared(self, now: &Body) -> (Translation, Vec<Change>) {
+        let (old, new) = (&self.body.graphs, &now.graphs);
         let gone = "the record names it, but the graph that the run was recorded under has no such node";
         let unknown = self.unknown.iter().map(|path| Change { node: path.clone(), what: gone.to_owned() });
         let mut changes: Vec<Change> = unknown.collect();
@@ -175,6 +179,12 @@ impl Past {
 }
 
 impl Translation {
+    /// From a graph to a later one of the same workflow, by the bodies of their fingerprints: also in programs without its code.
+    pub(crate) fn between(old: &Json, new: &Json) -> Result<Translation, Unreadable> {
+        let (old, new) = (Past::read(old)?, Past::read(new)?);
+        Ok(old.compared(&new.body).0)
+    }
+
     /// A recorded path with the current names. Turns, items, and everything below a node stay as they are.
     pub(crate) fn path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
         let Some(Found { steps, .. }) = self.old.find(recorded) else { return Cow::Borrowed(recorded) };

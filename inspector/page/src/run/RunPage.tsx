@@ -4,6 +4,7 @@ import { useResource } from '../api/useResource';
 import { Blank } from '../ui/Blank';
 import { link } from '../shell/router';
 import { useChanges } from '../shell/changes';
+import { graphChanges } from '../view/model';
 import { useRunView } from '../view/useRunView';
 import { RunBody } from './RunBody';
 import { useVisit } from './useLinkToHere';
@@ -26,6 +27,12 @@ export function RunPage({ id, query, server, clockOffset }: Props) {
   useEffect(() => {
     if (status && run.data && status !== run.data.status) reload();
   }, [status, run.data, reload]);
+  const { reload: reloadGraphs } = graphs;
+  const changes = view ? graphChanges(view) : 0;
+  // After an upgrade the nodes of the view are numbered by another graph.
+  useEffect(() => {
+    if (changes > 0) reloadGraphs();
+  }, [changes, reloadGraphs]);
   // A run that has ended may be retried, here or by another process.
   useChanges((changes) => {
     if (view && changes.some((change) => change.run === id && change.seq > view.seq)) {

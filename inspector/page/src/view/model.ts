@@ -77,6 +77,9 @@ export const emptyView = (): RunView => ({
 /** The hashes of the graphs of the workflows that nodes of a run have called. */
 export const calledGraphs = ({ things }: RunView): string[] => [...new Set(things.flatMap(({ graph }) => graph ?? []))].sort();
 
+/** How often the graph of the run has changed. */
+export const graphChanges = ({ details }: RunView): number => details.filter(({ type }) => type === 'graph_changed').length;
+
 /** Adds a part to a view, in place; a whole one replaces what there is. Returns a new top object, so that readers see a change. */
 export function addPart(old: RunView, part: ViewPart): RunView {
   const view = part.whole ? { ...emptyView(), version: old.version } : { ...old };
