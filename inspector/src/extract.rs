@@ -6,7 +6,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::problem::{Problem, shown};
 use crate::state::Inspected;
@@ -30,6 +30,10 @@ impl<T: DeserializeOwned> FromRequest<Inspected> for Sent<T> {
         }
         let bytes = whole(request.into_body(), state.limits.body).await?;
         let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        if !is_object(text) {
+            let detail = "the body has to be a JSON object, `{..}`, as `/api/openapi.json` describes it";
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", detail).at("."));
+        }
         let mut json = serde_json::Deserializer::from_slice(text);
         let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let field = error.path().to_string();
@@ -51,6 +55,11 @@ impl<T: DeserializeOwned> FromRequest<Inspected> for Sent<T> {
         })?;
         Ok(Sent(read))
     }
+}
+
+/// Whether a text is no other JSON than an object. A list would be read by the order of the fields: `[true]` would be an answer.
+fn is_object(text: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(b"{") || serde_json::from_slice::<IgnoredAny>(text).is_err()
 }
 
 /// Whether the content type is `application/json`, with any parameters.

@@ -164,7 +164,8 @@ impl Inspector {
     }
 
     fn routes(self, inspected: Inspected) -> Router {
-        let routes = Router::new().nest("/api", api::routes()).fallback(any(page::page));
+        let routes =
+            Router::new().nest("/api", api::routes()).route("/api/", any(api::no_such_route)).fallback(any(page::page));
         #[cfg(feature = "mcp")]
         let routes = if self.mcp { routes.merge(crate::mcp::routes(&inspected)) } else { routes };
         routes.layer(middleware::from_fn_with_state(inspected.clone(), guard::guard)).with_state(inspected)

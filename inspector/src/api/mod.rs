@@ -51,7 +51,8 @@ pub(crate) fn routes() -> Router<Inspected> {
         .method_not_allowed_fallback(no_such_method)
 }
 
-async fn no_such_route() -> Problem {
+/// Also of `/api/`, which is no path of the page.
+pub(crate) async fn no_such_route() -> Problem {
     Problem::new(StatusCode::NOT_FOUND, "no_such_route", "there is no such route; `/api/openapi.json` lists them")
 }
 

@@ -285,6 +285,30 @@ async fn a_body_may_be_so_long_and_no_longer() {
 }
 
 #[tokio::test]
+async fn a_body_is_an_object_and_no_list_of_its_fields() {
+    let engine = engine();
+    let server = Server::of(&engine).await;
+    for body in [json!(["A"]), json!([]), json!(null), json!(5), json!("x")] {
+        let refused = server.post("/api/workflows/echoes/runs", body).await;
+        assert_eq!(refused.problem(422), ("invalid_body".to_owned(), ".".to_owned()));
+        assert!(refused.text().contains("JSON object"), "{}", refused.text());
+    }
+    for body in ["[", "nul", "[1] 2"] {
+        let refused = server.send("POST", "/api/workflows/echoes/runs", &[JSON], Some(body.to_owned())).await;
+        assert_eq!(refused.problem(400).0, "invalid_json", "{body}");
+    }
+    assert_eq!(server.get("/api/counts").await.ok()["all"], 0);
+}
+
+#[tokio::test]
+async fn what_is_below_the_api_is_not_the_page() {
+    let server = Server::of(&engine()).await;
+    for path in ["/api", "/api/", "/api/none", "/api//"] {
+        assert_eq!(server.get(path).await.problem(404).0, "no_such_route", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_that_is_deep_or_no_json_is_refused() {
     let server = Server::of(&engine()).await;
     for body in ["", "{", "nul", "[1,2", "{\"input\":1}{}", "\u{0}", "{\"input\": 1e999}", "\"\\ud800\""] {
