@@ -143,3 +143,60 @@ async fn a_view_that_is_followed_begins_anew_when_the_graph_changes() {
     assert_eq!(graph_changed, 1);
     assert_eq!(paths, under_current_names().into_iter().map(|(path, ..)| path).collect::<Vec<_>>());
 }
+
+mod grown {
+    pub(super) mod before {
+        use graphweft::prelude::*;
+
+        #[node]
+        pub(in super::super) async fn many(n: u32) -> Vec<u32> {
+            (0..n).collect()
+        }
+
+        #[node]
+        pub(in super::super) async fn pack(n: u32, ctx: &Context) -> u32 {
+            n + ctx.ask::<u32>("more", "How many more?").await
+        }
+
+        #[node]
+        pub(in super::super) async fn total(all: Vec<u32>) -> u32 {
+            all.into_iter().sum()
+        }
+
+        workflow! { pub(in super::super) parcels(u32) -> u32 { START => many => [pack] => total; } }
+    }
+
+    pub(super) mod after {
+        use super::before::{many, pack, total};
+        use graphweft::prelude::*;
+
+        #[node]
+        async fn seal(n: u32) -> u32 {
+            n * 10
+        }
+
+        workflow! { pub(in super::super) parcels(u32) -> u32 { START => many => [pack => seal] => total; } }
+    }
+}
+
+/// The name of brackets is their text.
+#[tokio::test]
+async fn brackets_that_have_grown_are_one_thing_with_the_items_of_now() {
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).register::<grown::before::parcels>().build().unwrap();
+    engine.start::<grown::before::parcels>(1).id("a").await.unwrap().outcome().await.unwrap();
+    engine.shutdown().await;
+    let engine = Engine::builder().store(store.clone()).register::<grown::after::parcels>().build().unwrap();
+    engine.recover().await.unwrap();
+    engine.answer("a", "more", 5u32).await.unwrap();
+    let run = engine.get_run_of::<grown::after::parcels>("a").await.unwrap().unwrap();
+    assert_eq!(run.result().await.unwrap(), 50);
+
+    let server = Server::of(&engine).await;
+    let view: ViewPart = serde_json::from_value(server.get("/api/runs/a/view").await.ok()).unwrap();
+    let paths: Vec<&str> = view.things.path.iter().map(|path| path.trim_start_matches("parcels/")).collect();
+    let expected =
+        ["parcels", "many", "[pack => seal]", "[pack => seal][0]", "pack[0]", "pack[0]/more", "seal[0]", "total"];
+    assert_eq!(paths, expected);
+    assert!(things(&view).iter().all(|(.., state)| *state == State::Completed), "{:?}", things(&view));
+}
