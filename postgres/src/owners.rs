@@ -36,8 +36,14 @@ const LEASE: Duration = Duration::from_secs(4);
 /// How often the connection of an owner is looked at, which needs no statement.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What statements about the owners that are not alive begin with, by `$1`, which is none of them.
-pub(crate) const DEAD: &str = "dead as (select id from owners where not alive(owners) and id <> $1)";
+/// What statements about the owners that have runs and are not alive begin with, by `$1`, which is none of them. Owners are found by the index of
+/// their runs, each by one step: those that have left or died, and have none, stay for a month, and there may be thousands.
+pub(crate) const DEAD: &str = "recursive held (id) as (
+     (select owner from runs where owner is not null order by owner limit 1)
+     union all
+     select (select owner from runs where owner > held.id order by owner limit 1) from held where held.id is not null
+ ),
+ dead as (select owners.id from held join owners on owners.id = held.id where owners.id <> $1 and not alive(owners))";
 
 /// How many renewals fewer than an owner knows of its row may have: one may be lost with the server that had it. A server that lacks more, a
 /// backup or a replica, lacks records too, which the owner has in memory.
