@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::child::ChildError;
 use crate::engine::NoLogs;
 use crate::fault::Fault;
+use crate::shared::MAX_ID;
 use crate::store::StoreError;
 
 /// Why the state of a [scope](crate::scope) could not be read or written. Nothing was written, except with
@@ -23,6 +24,14 @@ pub enum ScopeError {
         scope: String,
         /// The key of the run's state that has the id.
         key: String,
+    },
+    /// The id of a session, a user or an application is too long.
+    #[error("the id of a {scope} may have up to {MAX_ID} bytes, and this one has {length}")]
+    IdTooLong {
+        /// The scope: `session`, `user` or `app`.
+        scope: String,
+        /// The bytes of the id.
+        length: usize,
     },
     /// The workflow is executed without an engine, so there is no store.
     #[error("the state of a scope needs an engine; start the workflow with `Engine::start`")]

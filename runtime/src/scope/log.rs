@@ -13,6 +13,7 @@ use super::error::ScopeError;
 use super::fold::{Entry, Fold};
 use super::summary::Logged;
 use crate::engine::Engine;
+use crate::shared::MAX_ID;
 use crate::sorted::SortedSet;
 use crate::state_write::StateOp;
 use crate::store::{LogAppended, LogEntry, LogStore, NewLogEntry, Store};
@@ -39,6 +40,9 @@ pub(super) struct ScopeLog {
 
 impl ScopeLog {
     pub(super) fn new(engine: &Engine, scope: &'static str, id: String) -> Result<Self, ScopeError> {
+        if id.len() > MAX_ID {
+            return Err(ScopeError::IdTooLong { scope: scope.to_owned(), length: id.len() });
+        }
         let (logs, store, updates) = (engine.logs()?, engine.store(), engine.scope_updates());
         let log = format!("{}{}", prefix_of(scope), escaped(&id));
         Ok(ScopeLog { logs, store, updates, trims: engine.scope_trims(), scope, id, log })

@@ -43,7 +43,7 @@
 //! | [`User`] | user | [`USER`], set at the start: `.state(USER, "ada".to_owned())` |
 //! | [`App`] | application | [`APP`], if it is set at the start, or else the name of the workflow |
 //!
-//! An id may be any text. Ids of different scopes have nothing to do with each other. Set [`APP`] where several workflows
+//! An id may be any text of up to 1,024 bytes. Ids of different scopes have nothing to do with each other. Set [`APP`] where several workflows
 //! share the state of one application, or where a workflow may be renamed.
 //!
 //! # Reading
