@@ -68,8 +68,9 @@ pub enum RunError {
         /// Their names.
         signals: Vec<String>,
     },
-    /// The store failed, so the run stopped in this process. The run is not lost: `engine.recover()` resumes it when
-    /// the store works again. Where a server was away ([`StoreError::Unreachable`]) or could not work
+    /// The store failed, so the run stopped in this process. The run is not lost: `recover()` of this engine resumes it when
+    /// the store works again, or of any other once this one is gone. A request of another engine, such as to cancel it, has this engine try
+    /// again. Where a server was away ([`StoreError::Unreachable`]) or could not work
     /// ([`StoreError::Unavailable`]), or a file was locked ([`StoreError::Busy`]) or had no room ([`StoreError::Full`]), the
     /// engine does so by itself.
     #[error("the run stopped because the store failed: {0}")]

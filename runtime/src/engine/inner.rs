@@ -58,7 +58,7 @@ pub(crate) struct Inner {
     pub(super) lost_claim: AtomicBool,
     /// Runs that had to stop here or could not be resumed, and why: the store has failed, the runtime is gone, or this
     /// program cannot resume them. They are not claimed before the next [`Engine::recover`].
-    pub(super) halted: Mutex<SortedMap<RunKey, Halt>>,
+    pub(super) halted: Mutex<SortedMap<RunKey, Halted>>,
     /// Whether the engine was shut down, or the program has dropped it: streams of events do not wait for other engines
     /// any more.
     pub(super) closing: CancellationToken,
@@ -208,7 +208,7 @@ impl Engine {
         self.0.runs.get(run_id).is_some()
     }
 
-    pub(super) fn halted(&self) -> MutexGuard<'_, SortedMap<RunKey, Halt>> {
+    pub(super) fn halted(&self) -> MutexGuard<'_, SortedMap<RunKey, Halted>> {
         self.0.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -237,5 +237,18 @@ impl Engine {
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine").field("workflows", &self.workflows().collect::<Vec<_>>()).finish_non_exhaustive()
+    }
+}
+
+/// Why a run does not continue here.
+pub(super) struct Halted {
+    pub(super) halt: Halt,
+    /// Whether it was driven here, and is this engine's as long as that lives. What could not be resumed was released.
+    pub(super) was_driven: bool,
+}
+
+impl From<Halt> for Halted {
+    fn from(halt: Halt) -> Self {
+        Halted { halt, was_driven: false }
     }
 }

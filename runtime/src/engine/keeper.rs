@@ -102,7 +102,7 @@ impl Engine {
         }
         let was_nudged = !claimed.nudged.is_empty();
         for damaged in claimed.damaged {
-            self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()));
+            self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()).into());
             tracing::error!(run = damaged.id, error = %damaged.error, "a run cannot be resumed");
         }
         for header in claimed.runs {
@@ -121,7 +121,7 @@ impl Engine {
 
     /// The runs that an outage of the store has stopped, and that were not resumed since.
     fn stopped_by_outage(&self) -> SortedSet<RunKey> {
-        self.halted().iter().filter(|(_, halt)| halt.is_of_outage()).map(|(key, _)| *key).collect()
+        self.halted().iter().filter(|(_, halted)| halted.halt.is_of_outage()).map(|(key, _)| *key).collect()
     }
 
     async fn claim_due(&self, owed: &mut Owed) -> Result<Claimed, StoreError> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value as Json;
 
-use super::inner::Engine;
+use super::inner::{Engine, Halted};
 use super::runs::{End, Live, Reservation};
 use super::runtime;
 use crate::box_value::BoxValue;
@@ -249,7 +249,7 @@ impl Engine {
         let halt = journal.halted().unwrap_or(halt);
         match &halt {
             Halt::Parked | Halt::Fenced => {}
-            halt => _ = self.halted().insert(journal.key, halt.clone()),
+            halt => _ = self.halted().insert(journal.key, Halted { halt: halt.clone(), was_driven: true }),
         }
         let (is_parked, is_of_program) = (matches!(halt, Halt::Parked), halt.is_of_program());
         let is_of_outage = halt.is_of_outage();

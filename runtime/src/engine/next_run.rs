@@ -119,7 +119,7 @@ impl Engine {
         undriven.done();
         if let Err(halt) = begun {
             if halt != Halt::ShutDown {
-                self.halted().insert(header.key, halt);
+                self.halted().insert(header.key, halt.into());
             }
             self.release(&id).await;
         }

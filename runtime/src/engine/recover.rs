@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use futures_util::{FutureExt, StreamExt};
 use serde_json::Value as Json;
 
-use super::inner::Engine;
+use super::inner::{Engine, Halted};
 use super::live::Undriven;
 use super::run::Run;
 use super::runs::{Found, Live, Reservation};
@@ -115,7 +115,7 @@ impl Engine {
             }
             seen.extend(claimed.runs.iter().map(|header| header.key));
             for damaged in claimed.damaged {
-                self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()));
+                self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()).into());
                 report.failed(damaged.key, damaged.id, RunError::Store(damaged.error));
             }
             let resumed = futures_util::stream::iter(claimed.runs).map(|header| async move {
@@ -187,11 +187,22 @@ impl Engine {
     pub(super) async fn claim_runs(&self, claim: Claim) -> Result<Claimed, StoreError> {
         let claimed = self.0.claim(claim).await?;
         for key in &claimed.nudged {
-            if let Some(live) = self.0.runs.by_key(*key) {
-                live.journal.catch_up().await;
+            match self.0.runs.by_key(*key) {
+                Some(live) => live.journal.catch_up().await,
+                None => self.try_again(*key),
             }
         }
         Ok(claimed)
+    }
+
+    /// Another engine has added a request to a run that an error of the store has stopped here. That engine was able to write, so this one
+    /// may be by now: with the next look the run is resumed, since no other engine can do that as long as this one lives.
+    fn try_again(&self, run: RunKey) {
+        let mut halted = self.halted();
+        if matches!(halted.get(&run), Some(Halted { halt: Halt::Store(_), was_driven: true })) {
+            halted.remove(&run);
+            self.0.lost_claim.store(true, Ordering::Release);
+        }
     }
 
     /// Resumes a run that this engine has claimed. If another task has resumed it here already, returns that run.
@@ -290,7 +301,7 @@ impl Engine {
         if let Err(halt) = &gone_on
             && *halt != Halt::Fenced
         {
-            self.halted().insert(header.key, halt.clone());
+            self.halted().insert(header.key, halt.clone().into());
             self.release(&header.id).await;
         }
         gone_on
@@ -426,7 +437,7 @@ impl Engine {
         let mut checked = checked.buffer_unordered(AT_ONCE);
         while let Some((header, obstacle)) = checked.next().await {
             if let Some(halt) = obstacle? {
-                self.halted().insert(header.key, halt.clone());
+                self.halted().insert(header.key, halt.clone().into());
                 report.failed(header.key, header.id, halt.into());
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::changed::{Adapt, Adapted};
-use super::inner::Engine;
+use super::inner::{Engine, Halted};
 use super::live::Beginning;
 use super::set_back::by_the_clock_of;
 use super::versions::{Version, Versions};
@@ -46,7 +46,7 @@ impl Engine {
     /// ended, or if this engine does not know its workflow but another living engine does. Changes nothing.
     pub(super) async fn obstacle(&self, header: &RunHeader) -> Result<Option<Halt>, StoreError> {
         // A reason that was found only when the run was executed.
-        let known = self.halted().get(&header.key).filter(|halt| halt.is_of_program()).cloned();
+        let known = self.halted().get(&header.key).map(|halted| halted.halt.clone()).filter(Halt::is_of_program);
         match known {
             Some(halt) if !header.status.is_over() && !self.is_live_or_elsewhere(header).await? => Ok(Some(halt)),
             Some(_) => Ok(None),
@@ -102,10 +102,10 @@ impl Engine {
         // Another process has resumed it since: it waits by now, or that process has died. It is resumed like any other
         // when it is due.
         let waits = header.owner.is_none() && header.status.is_suspended();
-        if (is_of_another || waits) && matches!(halted.get(&header.key), Some(Halt::Store(_))) {
+        if (is_of_another || waits) && matches!(halted.get(&header.key), Some(Halted { halt: Halt::Store(_), .. })) {
             halted.remove(&header.key);
         }
-        halted.get(&header.key).cloned()
+        halted.get(&header.key).map(|halted| halted.halt.clone())
     }
 
     /// Whether a living engine drives a run, or will when it is due.

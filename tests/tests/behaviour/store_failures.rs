@@ -516,6 +516,25 @@ fn a_run_whose_records_could_not_be_read_when_it_was_resumed_says_so_until_it_is
     });
 }
 
+/// The engine that has it lives, so no other one can end it.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_an_error_has_stopped_is_cancelled_by_another_engine_once_the_store_works() {
+    let left = Arc::new(AtomicI64::new(2));
+    let store = Failing { inner: MemoryStore::new(), left, how: Fails::NotDone, is_unreadable: Arc::default() };
+    let builder = || Engine::builder().resource(Ledger::default()).register::<diamond>();
+    let owner = builder().store(store.clone()).build().unwrap();
+    let other = builder().store(store.inner.clone()).build().unwrap();
+    let stopped = owner.start::<diamond>(1).id("x").await.unwrap().outcome().await;
+    assert_eq!(stopped.unwrap_err(), RunError::Store(broken()));
+    store.mend();
+
+    other.cancel("x").await.unwrap();
+
+    let run = other.get_run("x").await.unwrap().unwrap();
+    let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await.expect("it ends");
+    assert_eq!(outcome, Ok(Outcome::Cancelled));
+}
+
 mod away {
     //! The server of a database is away for some time: what that has stopped is resumed without a word of the program.
 
