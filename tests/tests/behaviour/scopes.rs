@@ -96,8 +96,8 @@ async fn an_id_may_be_any_text() {
 async fn an_id_that_is_too_long_is_refused_with_its_length() {
     let engine = engine();
     let id = |length| "x".repeat(length);
-    assert!(engine.scope(User, &id(1024)).await.is_ok());
-    let refused = engine.scope(User, &id(1025)).await.unwrap_err();
+    assert!(engine.scope(User, id(1024)).await.is_ok());
+    let refused = engine.scope(User, id(1025)).await.unwrap_err();
     assert_eq!(refused, ScopeError::IdTooLong { scope: "user".to_owned(), length: 1025 });
     assert_eq!(refused.to_string(), "the id of a user may have up to 1024 bytes, and this one has 1025");
     let start = engine.start::<counting>(()).state(SESSION, id(1025)).state(USER, "u".to_owned());
