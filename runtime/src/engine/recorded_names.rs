@@ -10,6 +10,53 @@ use crate::store::StoreError;
 
 /// What the nodes of a run are called now, for events that were recorded under other names:
 /// [`Engine::recorded_names`].
+///
+/// The history of a run that has waited over an upgrade, as its nodes are called now:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::MemoryStore;
+///
+/// mod before {
+///     use graphweft::prelude::*;
+///     #[node]
+///     pub async fn check(n: u32) -> u32 { n }
+///     #[node]
+///     pub async fn approve(n: u32, ctx: &Context) -> bool { ctx.ask("fine", "Is it fine?").await }
+///     workflow! { pub order(u32) -> bool { START => check => approve; } }
+/// }
+///
+/// mod after {
+///     use super::before::approve;
+///     use graphweft::prelude::*;
+///     #[node(renamed_from = "check")]
+///     pub async fn validate(n: u32) -> u32 { n }
+///     workflow! { pub order(u32) -> bool { START => validate => approve; } }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let engine = Engine::builder().store(store.clone()).register::<before::order>().build()?;
+/// engine.start::<before::order>(1).id("mine").await?.outcome().await?;
+/// engine.shutdown().await;
+///
+/// let engine = Engine::builder().store(store).register::<after::order>().build()?;
+/// engine.recover().await?;
+/// engine.answer("mine", "fine", true).await?;
+/// engine.get_run("mine").await?.ok_or("it was started")?.outcome().await?;
+///
+/// let mut events = engine.history("mine").await?.ok_or("it was started")?;
+/// let names = engine.recorded_names(&events).await?;
+/// assert!(events.iter().any(|event| event.path == "order/check"));
+/// for event in &mut events {
+///     names.rename(event);
+/// }
+/// assert!(events.iter().all(|event| event.path != "order/check"));
+/// assert!(events.iter().any(|event| event.path == "order/validate"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct RecordedNames {
     /// For each graph before the last one, in order: the first event that was not recorded under it, and its names.
@@ -19,8 +66,6 @@ pub struct RecordedNames {
 impl RecordedNames {
     /// Gives the nodes that an event names the names that they have now. Below the nodes, the names of children, steps and questions
     /// stay as they are, and so does an event that has the current names already.
-    ///
-    /// The example is at [`Engine::recorded_names`].
     pub fn rename(&self, event: &mut Event) {
         let span = self.spans.iter().find(|(end, _)| event.seq < *end);
         if let Some((_, Some(names))) = span {
@@ -42,50 +87,7 @@ impl Engine {
     /// [`EventKind::GraphChanged`], and so in [`run_graph`](Self::run_graph). The nodes of workflows that others have called are not
     /// renamed.
     ///
-    /// ```
-    /// use graphweft::prelude::*;
-    /// use graphweft::store::MemoryStore;
-    ///
-    /// mod before {
-    ///     use graphweft::prelude::*;
-    ///     #[node]
-    ///     pub async fn check(n: u32) -> u32 { n }
-    ///     #[node]
-    ///     pub async fn approve(n: u32, ctx: &Context) -> bool { ctx.ask("fine", "Is it fine?").await }
-    ///     workflow! { pub order(u32) -> bool { START => check => approve; } }
-    /// }
-    ///
-    /// mod after {
-    ///     use super::before::approve;
-    ///     use graphweft::prelude::*;
-    ///     #[node(renamed_from = "check")]
-    ///     pub async fn validate(n: u32) -> u32 { n }
-    ///     workflow! { pub order(u32) -> bool { START => validate => approve; } }
-    /// }
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # graphweft::block_on(async {
-    /// let store = MemoryStore::new();
-    /// let engine = Engine::builder().store(store.clone()).register::<before::order>().build()?;
-    /// engine.start::<before::order>(1).id("mine").await?.outcome().await?;
-    /// engine.shutdown().await;
-    ///
-    /// let engine = Engine::builder().store(store).register::<after::order>().build()?;
-    /// engine.recover().await?;
-    /// engine.answer("mine", "fine", true).await?;
-    /// engine.get_run("mine").await?.ok_or("it was started")?.outcome().await?;
-    ///
-    /// let mut events = engine.history("mine").await?.ok_or("it was started")?;
-    /// let names = engine.recorded_names(&events).await?;
-    /// assert!(events.iter().any(|event| event.path == "order/check"));
-    /// for event in &mut events {
-    ///     names.rename(event);
-    /// }
-    /// assert!(events.iter().all(|event| event.path != "order/check"));
-    /// assert!(events.iter().any(|event| event.path == "order/validate"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) })
-    /// # }
-    /// ```
+    /// An example is at [`RecordedNames`].
     ///
     /// # Errors
     /// If the store cannot be read. Events of a graph that it does not have, or that this version cannot read, keep their names.
