@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either, pending, select};
 use graphweft::store::{
-    Append, Appended, Created, LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry, NewRun, Owner, SqliteStore,
-    StartedOver, Store, StoreError,
+    Append, Appended, Created, LogAppended, LogStore, LogTrim, NewLogEntry, NewRun, Owner, SqliteStore, StartedOver,
+    Store, StoreError,
 };
 use tokio::sync::Notify;
 
@@ -109,16 +109,10 @@ struct DyingLogs {
 }
 
 impl LogStore for DyingLogs {
+    crate::forward_logs! { read list }
+
     fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
         self.store.commit(self.inner.append(entry))
-    }
-
-    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
-        self.inner.read(log, after, until)
-    }
-
-    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.inner.list(prefix)
     }
 
     fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {

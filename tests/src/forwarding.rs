@@ -136,3 +136,34 @@ macro_rules! forward_store {
         }
     };
 }
+
+/// The same for methods of `LogStore`.
+#[macro_export]
+macro_rules! forward_logs {
+    ($($method:ident)*) => { $($crate::forward_logs!(@ $method);)* };
+    (@ append) => {
+        fn append(&self, entry: graphweft::store::NewLogEntry) -> graphweft::store::BoxFuture<'_, Result<graphweft::store::LogAppended, graphweft::store::StoreError>> {
+            self.inner.append(entry)
+        }
+    };
+    (@ read) => {
+        fn read(&self, log: &str, after: u64, until: u64) -> graphweft::store::BoxFuture<'_, Result<Vec<graphweft::store::LogEntry>, graphweft::store::StoreError>> {
+            self.inner.read(log, after, until)
+        }
+    };
+    (@ list) => {
+        fn list(&self, prefix: &str) -> graphweft::store::BoxFuture<'_, Result<Vec<String>, graphweft::store::StoreError>> {
+            self.inner.list(prefix)
+        }
+    };
+    (@ trim) => {
+        fn trim(&self, trim: graphweft::store::LogTrim) -> graphweft::store::BoxFuture<'_, Result<bool, graphweft::store::StoreError>> {
+            self.inner.trim(trim)
+        }
+    };
+    (@ delete) => {
+        fn delete(&self, log: &str) -> graphweft::store::BoxFuture<'_, Result<bool, graphweft::store::StoreError>> {
+            self.inner.delete(log)
+        }
+    };
+}

@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
-use graphweft::store::{
-    LogAppended, LogEntry, LogStore, LogTrim, MemoryStore, NewLogEntry, SqliteStore, Store, StoreError,
-};
+use graphweft::store::{LogEntry, LogStore, MemoryStore, NewLogEntry, SqliteStore, Store, StoreError};
 use graphweft_agents::{
     Agent, Compaction, Memory, Message, ModelError, Models, SESSION, Scripted, Session, SessionEntry, Sessions,
 };
@@ -92,9 +90,7 @@ struct CountedLogs {
 }
 
 impl LogStore for CountedLogs {
-    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
-        self.inner.append(entry)
-    }
+    graphweft_tests::forward_logs! { append list trim delete }
 
     fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
         let entries = self.inner.read(log, after, until);
@@ -105,18 +101,6 @@ impl LogStore for CountedLogs {
             self.read.bytes.fetch_add(bytes, Ordering::SeqCst);
             Ok(entries)
         })
-    }
-
-    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.inner.list(prefix)
-    }
-
-    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.trim(trim)
-    }
-
-    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.delete(log)
     }
 }
 

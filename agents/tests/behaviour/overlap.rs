@@ -8,9 +8,7 @@ use std::time::Duration;
 use futures::future::{BoxFuture, join_all};
 use graphweft::json;
 use graphweft::prelude::*;
-use graphweft::store::{
-    LogAppended, LogEntry, LogStore, LogTrim, MemoryStore, NewLogEntry, SqliteStore, Store, StoreError,
-};
+use graphweft::store::{LogEntry, LogStore, MemoryStore, SqliteStore, Store, StoreError};
 use graphweft::{EventKind, Workflow};
 use graphweft_agents::{
     Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
@@ -396,24 +394,22 @@ impl Store for EndsMeanwhile {
     }
 
     fn logs(&self) -> Option<Arc<dyn LogStore>> {
-        let (logs, model) = (self.inner.logs()?, self.model.clone());
-        Some(Arc::new(EndsMeanwhileLogs { logs, runs: Arc::clone(&self.inner), model }))
+        let (inner, model) = (self.inner.logs()?, self.model.clone());
+        Some(Arc::new(EndsMeanwhileLogs { inner, runs: Arc::clone(&self.inner), model }))
     }
 }
 
 struct EndsMeanwhileLogs {
-    logs: Arc<dyn LogStore>,
+    inner: Arc<dyn LogStore>,
     runs: Arc<MemoryStore>,
     model: Gate,
 }
 
 impl LogStore for EndsMeanwhileLogs {
-    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
-        self.logs.append(entry)
-    }
+    graphweft_tests::forward_logs! { append list trim delete }
 
     fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
-        let entries = self.logs.read(log, after, until);
+        let entries = self.inner.read(log, after, until);
         Box::pin(async move {
             let entries = entries.await?;
             let has = |key: &str| entries.iter().any(|entry| entry.key.starts_with(key));
@@ -426,18 +422,6 @@ impl LogStore for EndsMeanwhileLogs {
             }
             Ok(entries)
         })
-    }
-
-    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.logs.list(prefix)
-    }
-
-    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.logs.trim(trim)
-    }
-
-    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.logs.delete(log)
     }
 }
 

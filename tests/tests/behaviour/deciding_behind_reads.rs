@@ -10,9 +10,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use graphweft::prelude::*;
 use graphweft::scope::{USER, User};
 use graphweft::state::Sum;
-use graphweft::store::{
-    LogAppended, LogEntry, LogStore, LogTrim, MemoryStore, NewLogEntry, RunHeader, Store, StoreError,
-};
+use graphweft::store::{LogEntry, LogStore, MemoryStore, RunHeader, Store, StoreError};
 use graphweft_tests::{Journal, life};
 
 const HITS: StateKey<u32, Sum, User> = StateKey::new("hits");
@@ -117,9 +115,7 @@ struct SlowLogs {
 }
 
 impl LogStore for SlowLogs {
-    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
-        self.inner.append(entry)
-    }
+    graphweft_tests::forward_logs! { append list trim delete }
 
     fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
         let (read, takes) = (self.inner.read(log, after, until), self.takes);
@@ -128,18 +124,6 @@ impl LogStore for SlowLogs {
             read.await
         }
         .boxed()
-    }
-
-    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.inner.list(prefix)
-    }
-
-    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.trim(trim)
-    }
-
-    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.delete(log)
     }
 }
 
