@@ -243,12 +243,12 @@ impl fmt::Debug for Engine {
 /// Why a run does not continue here.
 pub(super) struct Halted {
     pub(super) halt: Halt,
-    /// Whether it was driven here, and is this engine's as long as that lives. What could not be resumed was released.
-    pub(super) was_driven: bool,
+    /// Whether it is still this engine's, so that no other one resumes it as long as this one lives.
+    pub(super) is_owned: bool,
 }
 
 impl From<Halt> for Halted {
     fn from(halt: Halt) -> Self {
-        Halted { halt, was_driven: false }
+        Halted { halt, is_owned: false }
     }
 }

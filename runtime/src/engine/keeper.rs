@@ -87,7 +87,7 @@ impl Engine {
             Ok(claimed) => claimed,
             Err(error) => {
                 self.0.lost_claim.store(true, Ordering::Release);
-                if owed.outage.get_or_insert_default().is_to_be_logged(&error) {
+                if owed.outage.is_to_be_logged(&error) {
                     tracing::warn!(
                         %error,
                         "the store cannot be asked which runs can be resumed; it is asked again until it works"
@@ -96,9 +96,8 @@ impl Engine {
                 return Looked { pause: every, was_nudged: false };
             }
         };
-        if let Some(Outage { begun, .. }) = owed.outage.take() {
-            let seconds = begun.elapsed().as_secs();
-            tracing::info!(seconds, "the store works again, and runs that can be resumed are");
+        if let Some(lasted) = owed.outage.has_ended() {
+            tracing::info!(seconds = lasted.as_secs(), "the store works again, and runs that can be resumed are");
         }
         let was_nudged = !claimed.nudged.is_empty();
         for damaged in claimed.damaged {
@@ -161,34 +160,38 @@ struct Owed {
     stopped: usize,
     /// Until then a claim whose reply was lost may have given runs to this engine.
     own_until: Option<Instant>,
-    /// If the store could not be asked the last time.
-    outage: Option<Outage>,
+    outage: Outage,
 }
 
 /// The time in which the store cannot be asked. It is asked several times a second, and the log has a few lines of that.
+#[derive(Default)]
 struct Outage {
-    begun: Instant,
-    /// The error that was logged last, and when.
-    logged: Option<(StoreError, Instant)>,
-}
-
-impl Default for Outage {
-    fn default() -> Self {
-        Outage { begun: Instant::now(), logged: None }
-    }
+    begun: Option<Instant>,
+    /// Whether the log says that it has begun.
+    is_logged: bool,
+    /// The error that was logged last, of any outage, and when.
+    last: Option<(StoreError, Instant)>,
 }
 
 impl Outage {
     /// How long the same error is not logged again.
     const QUIET: Duration = Duration::from_secs(60);
 
+    /// The store could not be asked.
     fn is_to_be_logged(&mut self, error: &StoreError) -> bool {
         let now = Instant::now();
-        let is_known = self.logged.as_ref().is_some_and(|(last, when)| last == error && now - *when < Outage::QUIET);
+        self.begun.get_or_insert(now);
+        let is_known = self.last.as_ref().is_some_and(|(last, when)| last == error && now - *when < Outage::QUIET);
         if !is_known {
-            self.logged = Some((error.clone(), now));
+            (self.is_logged, self.last) = (true, Some((error.clone(), now)));
         }
         !is_known
+    }
+
+    /// The store could be asked. Returns how long it could not, if the log says that it has begun.
+    fn has_ended(&mut self) -> Option<Duration> {
+        let (begun, is_logged) = (self.begun.take(), std::mem::take(&mut self.is_logged));
+        begun.filter(|_| is_logged).map(|begun| begun.elapsed())
     }
 }
 
@@ -245,16 +248,21 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn an_error_that_stays_is_logged_once_a_minute() {
+    async fn an_error_that_stays_or_comes_and_goes_is_logged_once_a_minute() {
         let error = |message: &str| StoreError::Other { message: message.to_owned() };
-        let mut outage = Outage::default();
-        let mut logged = 0;
-        for _ in 0..4 * 150 {
-            logged += u32::from(outage.is_to_be_logged(&error("nothing listens")));
-            tokio::time::advance(LOOK).await;
+        for comes_and_goes in [false, true] {
+            let mut outage = Outage::default();
+            let (mut begun, mut ended) = (0, 0);
+            for _ in 0..4 * 150 {
+                begun += u32::from(outage.is_to_be_logged(&error("nothing listens")));
+                tokio::time::advance(LOOK).await;
+                if comes_and_goes {
+                    ended += u32::from(outage.has_ended().is_some());
+                }
+            }
+            assert_eq!((begun, ended), (3, if comes_and_goes { 3 } else { 0 }), "of 150 seconds");
+            assert!(outage.is_to_be_logged(&error("no password")));
+            assert!(!outage.is_to_be_logged(&error("no password")));
         }
-        assert_eq!(logged, 3, "of 150 seconds");
-        assert!(outage.is_to_be_logged(&error("no password")));
-        assert!(!outage.is_to_be_logged(&error("no password")));
     }
 }

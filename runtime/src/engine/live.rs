@@ -249,7 +249,7 @@ impl Engine {
         let halt = journal.halted().unwrap_or(halt);
         match &halt {
             Halt::Parked | Halt::Fenced => {}
-            halt => _ = self.halted().insert(journal.key, Halted { halt: halt.clone(), was_driven: true }),
+            halt => _ = self.halted().insert(journal.key, Halted { halt: halt.clone(), is_owned: true }),
         }
         let (is_parked, is_of_program) = (matches!(halt, Halt::Parked), halt.is_of_program());
         let is_of_outage = halt.is_of_outage();

@@ -118,10 +118,10 @@ impl Engine {
         };
         undriven.done();
         if let Err(halt) = begun {
-            if halt != Halt::ShutDown {
-                self.halted().insert(header.key, halt.into());
+            match halt {
+                Halt::ShutDown => _ = self.release(&id).await,
+                halt => self.cannot_go_on(&header, halt).await,
             }
-            self.release(&id).await;
         }
         Ok(Ending::StartedOver(id))
     }

@@ -185,24 +185,34 @@ impl Engine {
     /// Claims runs. Whatever is claimed, the store reports all runs of this engine that other engines have added records
     /// to, and reports that once: those runs read them.
     pub(super) async fn claim_runs(&self, claim: Claim) -> Result<Claimed, StoreError> {
-        let claimed = self.0.claim(claim).await?;
-        for key in &claimed.nudged {
-            match self.0.runs.by_key(*key) {
-                Some(live) => live.journal.catch_up().await,
-                None => self.try_again(*key),
-            }
+        let mut claimed = self.0.claim(claim).await?;
+        let mut of_here = Vec::new();
+        for key in claimed.nudged {
+            let is_of_here = match self.0.runs.by_key(key) {
+                Some(live) => {
+                    live.journal.catch_up().await;
+                    true
+                }
+                None => self.try_again(key),
+            };
+            of_here.extend(is_of_here.then_some(key));
         }
+        // What was left out of the claim, and is not this engine's, is reported each time.
+        claimed.nudged = of_here;
         Ok(claimed)
     }
 
     /// Another engine has added a request to a run that an error of the store has stopped here. That engine was able to write, so this one
     /// may be by now: with the next look the run is resumed, since no other engine can do that as long as this one lives.
-    fn try_again(&self, run: RunKey) {
+    /// Returns whether there is such a run.
+    fn try_again(&self, run: RunKey) -> bool {
         let mut halted = self.halted();
-        if matches!(halted.get(&run), Some(Halted { halt: Halt::Store(_), was_driven: true })) {
+        let is_stopped = matches!(halted.get(&run), Some(Halted { halt: Halt::Store(_), is_owned: true }));
+        if is_stopped {
             halted.remove(&run);
             self.0.lost_claim.store(true, Ordering::Release);
         }
+        is_stopped
     }
 
     /// Resumes a run that this engine has claimed. If another task has resumed it here already, returns that run.
@@ -301,8 +311,7 @@ impl Engine {
         if let Err(halt) = &gone_on
             && *halt != Halt::Fenced
         {
-            self.halted().insert(header.key, halt.clone().into());
-            self.release(&header.id).await;
+            self.cannot_go_on(header, halt.clone()).await;
         }
         gone_on
     }
@@ -444,17 +453,28 @@ impl Engine {
         Ok(())
     }
 
-    /// Releases a run that cannot continue here, so that another engine can take it over.
-    pub(super) async fn release(&self, id: &str) {
-        if let Err(error) = self.disown(id).await {
+    /// A run of this engine cannot continue here: another one can take it over, if it can be released.
+    pub(super) async fn cannot_go_on(&self, header: &RunHeader, halt: Halt) {
+        self.halted().insert(header.key, Halted { halt, is_owned: true });
+        let is_released = self.release(&header.id).await;
+        if let Some(halted) = self.halted().get_mut(&header.key) {
+            halted.is_owned = !is_released;
+        }
+    }
+
+    /// Releases a run that cannot continue here, so that another engine can take it over. Returns whether that is done.
+    pub(super) async fn release(&self, id: &str) -> bool {
+        let released = self.disown(id).await;
+        if let Err(error) = &released {
             tracing::warn!(run = id, %error, "a run that cannot be resumed here could not be released");
         }
+        released.is_ok()
     }
 
     pub(super) fn release_later(&self, id: &str) {
         let (engine, id) = (self.not_held(), id.to_owned());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        runtime.spawn(async move { engine.release(&id).await }.boxed());
+        runtime.spawn(async move { _ = engine.release(&id).await }.boxed());
     }
 
     async fn disown(&self, id: &str) -> Result<(), StoreError> {

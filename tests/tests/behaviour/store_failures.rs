@@ -814,3 +814,52 @@ async fn an_engine_whose_store_has_panicked_once_still_takes_over_runs() {
     let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await.expect("it is taken over");
     assert_eq!(result.unwrap(), 2);
 }
+
+/// Counts how often it is asked which runs can be resumed.
+struct CountsClaims {
+    inner: MemoryStore,
+    claims: Arc<AtomicI64>,
+}
+
+impl Store for CountsClaims {
+    graphweft_tests::forward_store! {
+        join leave header list count overview open_questions delete reserve_task start_over is_alive is_served feed feed_end graph logs
+        keeps_snapshots put_snapshot snapshot read create append is_shared
+    }
+
+    fn claim(&self, claim: graphweft::store::Claim) -> BoxFuture<'_, Result<graphweft::store::Claimed, StoreError>> {
+        self.claims.fetch_add(1, Ordering::SeqCst);
+        self.inner.claim(claim)
+    }
+}
+
+/// The store reports it as one that is not this engine's, each time.
+#[test]
+fn a_run_that_cannot_be_resumed_does_not_have_the_store_asked_more_often() {
+    let (store, claims) = (MemoryStore::new(), Arc::<AtomicI64>::default());
+    life(async {
+        let engine = Engine::builder().store(store.clone()).resource(Ledger::default());
+        let engine = engine.register::<hanging_once>().build().unwrap();
+        let mut events = engine.start::<hanging_once>(7).id("x").await.unwrap().events();
+        while !matches!(events.next().await.unwrap().kind, EventKind::NodeStarted { .. }) {}
+    });
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(async {
+        let counting = CountsClaims { inner: store.clone(), claims: Arc::clone(&claims) };
+        let engine =
+            Engine::builder().store(counting).register::<hanging_once>().register::<passing_on>().build().unwrap();
+        // It lacks a resource.
+        assert_eq!(engine.recover().await.unwrap().failed.len(), 1);
+        engine.start::<passing_on>(1).await.unwrap().result().await.unwrap();
+        claims.store(0, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        let claims = claims.load(Ordering::SeqCst);
+        assert!((50..=500).contains(&claims), "{claims} in 100 s");
+    });
+}
+
+#[node]
+async fn pass_on(n: u32) -> u32 {
+    n
+}
+
+workflow! { passing_on(u32) -> u32 { START => pass_on; } }
