@@ -8,7 +8,7 @@
 use std::time::SystemTime;
 
 use graphweft::Json;
-use graphweft::store::{LogAppended, LogStore, LogTrim, NewLogEntry, StoreError};
+use graphweft::store::{LogAppended, LogStore, LogTrim, NewLogEntry};
 use serde::{Deserialize, Serialize};
 
 use super::conversation::Conversation;
@@ -42,9 +42,16 @@ pub(super) struct Found {
 }
 
 /// Looks for the checkpoint to begin with, for what a session comes to at a position.
-pub(super) async fn find(logs: &dyn LogStore, log: &str, until: u64) -> Result<Found, StoreError> {
+pub(super) async fn find(logs: &dyn LogStore, log: &str, until: u64) -> Found {
     let mut found = Found::default();
-    for entry in logs.read(&checkpoints_of(log), 0, u64::MAX).await? {
+    let checkpoints = match logs.read(&checkpoints_of(log), 0, u64::MAX).await {
+        Ok(checkpoints) => checkpoints,
+        Err(error) => {
+            tracing::warn!(session = log, %error, "the checkpoint of the session cannot be read; all of it is read");
+            return found;
+        }
+    };
+    for entry in checkpoints {
         // One that cannot be read is of another version, or was not completed.
         let Ok(Stored { version: VERSION, conversation }) = Stored::deserialize(&entry.value) else { continue };
         found.newest = found.newest.max(conversation.end);
@@ -53,7 +60,7 @@ pub(super) async fn find(logs: &dyn LogStore, log: &str, until: u64) -> Result<F
             found.conversation = Some(conversation);
         }
     }
-    Ok(found)
+    found
 }
 
 /// Writes one if a later turn would read much that it does not need. The conversation is that of a turn, so a restart of its run can

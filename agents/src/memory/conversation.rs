@@ -45,7 +45,7 @@ struct Part {
 impl Conversation {
     /// That of the log up to a position.
     pub(super) async fn read(logs: &dyn LogStore, log: &str, until: u64) -> Result<Self, SessionError> {
-        let checkpoint::Found { newest, conversation } = checkpoint::find(logs, log, until).await?;
+        let checkpoint::Found { newest, conversation } = checkpoint::find(logs, log, until).await;
         if let Some(mut conversation) = conversation {
             (conversation.begins, conversation.newest) = (conversation.end, newest);
             let mut entries = logs.read(log, conversation.end.saturating_sub(1), until).await?;
