@@ -11,6 +11,19 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::store::StoreError;
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+
+/// Spawns a task that any thread may take at once. The last one that a thread has spawned waits for this thread, which may go on computing;
+/// the one before does not.
+pub(crate) fn spawn_for_any<T: Send + 'static>(
+    runtime: &Handle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    let task = runtime.spawn(work);
+    drop(runtime.spawn(std::future::ready(())));
+    task
+}
 
 /// Does this in a task of its own, to its end: also when the future is not polled, or is dropped, once it was polled.
 pub(crate) fn apart<T: Send + 'static>(
@@ -18,7 +31,7 @@ pub(crate) fn apart<T: Send + 'static>(
 ) -> BoxFuture<'static, Result<T, StoreError>> {
     let done = async move {
         let Ok(runtime) = Handle::try_current() else { return work.await };
-        match runtime.spawn(work).await {
+        match spawn_for_any(&runtime, work.in_current_span()).await {
             Ok(done) => done,
             Err(ended) => match ended.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),

@@ -19,6 +19,7 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::apart::spawn_for_any;
 use crate::batch::NewRows;
 use crate::connections::{Connections, Facts, transaction};
 use crate::numbers::{of_run, to_integer};
@@ -183,9 +184,7 @@ impl Drop for UnderWay {
         let Some(number) = waiting.begin() else { return };
         drop(waiting);
         let (together, connections) = (self.together.clone(), self.connections.clone());
-        drop(runtime.spawn(UnderWay { number, has_begun: false, together, connections }.write()));
-        // The last task that a thread has spawned waits for this thread, which may go on computing; the one before is for any thread.
-        drop(runtime.spawn(std::future::ready(())));
+        drop(spawn_for_any(&runtime, UnderWay { number, has_begun: false, together, connections }.write()));
     }
 }
 

@@ -10,7 +10,8 @@ use graphweft::store::{Claim, Delete, LogTrim, NewLogEntry, Store};
 use graphweft_postgres_tests::{builder, fresh_schema};
 
 /// A node that is alone in its run is not polled while the run records something.
-#[tokio::test(flavor = "multi_thread")]
+// On one thread, on which nothing else is done before the first poll returns.
+#[tokio::test]
 async fn what_is_not_polled_keeps_no_connection() {
     let store = builder(&fresh_schema()).max_connections(1).connect().await.unwrap();
     let logs = store.logs().expect("it has logs");
