@@ -181,7 +181,9 @@ impl Follow {
                     if let Some(at) = changed {
                         let seq = batch[at].seq;
                         match source.begin_anew(seq).await {
-                            Ok((inner, last)) => {
+                            // The view of a run that was deleted meanwhile stays as it is.
+                            Ok(None) => adapted = seq + 1,
+                            Ok(Some((inner, last))) => {
                                 *lock(&self.inner) = inner;
                                 (batch, adapted) = (&batch[at..], last + 1);
                             }
@@ -274,9 +276,10 @@ struct Source {
 
 impl Source {
     /// A view of a run whose graph has changed, with the events before a number. It only grows, and its nodes have the names and the
-    /// numbers of the last graph from their first events on. Returns the number of the last change with it.
-    async fn begin_anew(&self, before: u64) -> Result<(Inner, u64), StoreError> {
-        let events = self.engine.history(&self.run).await?.unwrap_or_default();
+    /// numbers of the last graph from their first events on. Returns the number of the last change with it; `None` if there is no such run
+    /// any more.
+    async fn begin_anew(&self, before: u64) -> Result<Option<(Inner, u64)>, StoreError> {
+        let Some(events) = self.engine.history(&self.run).await? else { return Ok(None) };
         let names = self.engine.recorded_names(&events).await?;
         let (mut last, mut graphs) = (before, None);
         if let Some((seq, graph)) = events.iter().rev().find_map(changed_to) {
@@ -287,7 +290,7 @@ impl Source {
         let graphs = self.graphs(missing_graphs(&inner.view, &events)).await;
         inner.apply_all(&graphs, &events);
         inner.mark = inner.view.mark();
-        Ok((inner, last))
+        Ok(Some((inner, last)))
     }
 
     /// Graphs of child workflows, by their hashes. One that cannot be read is not drawn.

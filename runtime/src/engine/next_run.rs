@@ -120,7 +120,7 @@ impl Engine {
         if let Err(halt) = begun {
             match halt {
                 Halt::ShutDown => _ = self.release(&id).await,
-                halt => self.cannot_go_on(&header, halt).await,
+                halt => self.stop_and_release(&header, halt).await,
             }
         }
         Ok(Ending::StartedOver(id))

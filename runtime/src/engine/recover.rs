@@ -311,7 +311,7 @@ impl Engine {
         if let Err(halt) = &gone_on
             && *halt != Halt::Fenced
         {
-            self.cannot_go_on(header, halt.clone()).await;
+            self.stop_and_release(header, halt.clone()).await;
         }
         gone_on
     }
@@ -454,7 +454,7 @@ impl Engine {
     }
 
     /// A run of this engine cannot continue here: another one can take it over, if it can be released.
-    pub(super) async fn cannot_go_on(&self, header: &RunHeader, halt: Halt) {
+    pub(super) async fn stop_and_release(&self, header: &RunHeader, halt: Halt) {
         self.halted().insert(header.key, Halted { halt, is_owned: true });
         let is_released = self.release(&header.id).await;
         if let Some(halted) = self.halted().get_mut(&header.key) {

@@ -74,6 +74,9 @@ pub use crate::event::{OnClose, StartedBy, Tags};
 
 /// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
 ///
+/// A future may not be polled for as long as another operation takes: while a run appends, its driver does not poll the node that is alone in it.
+/// So an operation that keeps something which others wait for, such as a connection of a pool or a lock, is a task of its own.
+///
 /// An export reads the records of a run, a part at a time. An engine uses the same store, in this process or in another one:
 ///
 /// ```
