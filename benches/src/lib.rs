@@ -11,4 +11,5 @@ pub mod peers;
 pub mod raw;
 pub mod report;
 pub mod resume;
+#[cfg(feature = "program")]
 pub mod scale;

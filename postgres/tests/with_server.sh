@@ -43,7 +43,12 @@ export GRAPHWEFT_LEDGER=$folder/ledger
 if [ $# -gt 0 ]; then
     "$@"
 else
-    cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-postgres-tests --features server
-    cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-cli --features postgres --test postgres
-    cargo test --locked --manifest-path "$root/Cargo.toml" -p approvals --features server --test service machines
+    # With the features of the whole workspace, whose programs are there then: for a package by itself, all that it needs would be built
+    # again with fewer.
+    cd "$root"
+    features=graphweft-postgres-tests/server,graphweft-cli/postgres,approvals/server
+    workspace=(cargo test --locked --workspace --exclude graphweft-restate-tests --features "$features")
+    mapfile -t tests < <(sed -n '/^\[\[test\]\]$/{n;s/^name = "\(.*\)"$/--test=\1/p}' postgres/tests/Cargo.toml)
+    "${workspace[@]}" "${tests[@]}" --test postgres
+    "${workspace[@]}" --test service machines
 fi

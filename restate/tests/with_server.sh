@@ -40,5 +40,8 @@ trap stop EXIT
 if [ $# -gt 0 ]; then
     "$@"
 else
-    cargo test --locked --manifest-path "$root/Cargo.toml" -p graphweft-restate-tests --features server
+    # See postgres/tests/with_server.sh.
+    cd "$root"
+    mapfile -t tests < <(sed -n '/^\[\[test\]\]$/{n;s/^name = "\(.*\)"$/--test=\1/p}' restate/tests/Cargo.toml)
+    cargo test --locked --workspace --exclude graphweft-postgres-tests --features graphweft-restate-tests/server "${tests[@]}"
 fi

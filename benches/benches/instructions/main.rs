@@ -1,5 +1,5 @@
 //! How many instructions the hot paths take: the same on a busy machine as on an idle one, and so what a change is held
-//! against. `cargo bench --profile instructions --bench instructions` fails where one of the [`limits`] is crossed.
+//! against. `cargo bench --profile instructions --no-default-features --bench instructions` fails where one of the [`limits`] is crossed.
 #![allow(missing_docs, reason = "the macros make public items without any")]
 
 mod limits;
