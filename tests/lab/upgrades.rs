@@ -200,3 +200,42 @@ async fn nodes_of_both_versions_have_to_be_repeatable() {
     let text = message_of(lab.upgrade_at_every_commit::<v1::ship>(7)).await;
     has_line(&text, &["a crash would repeat nodes that are not mocked: `check`"]);
 }
+
+/// Starts over once, under either version.
+mod counts {
+    use graphweft::prelude::*;
+
+    #[node]
+    pub(super) async fn count(n: u32, ctx: &Context) -> u32 {
+        if n < 1 {
+            ctx.start_over::<counted>(n + 1).await
+        }
+        n
+    }
+
+    workflow! { pub(super) counted(u32) -> u32 { START => count; } }
+}
+
+mod counts_and_weighs {
+    use super::*;
+
+    #[node]
+    pub(super) async fn count(n: u32, ctx: &Context) -> u32 {
+        if n < 1 {
+            ctx.start_over::<counted>(n + 1).await
+        }
+        100 * n
+    }
+
+    workflow! { pub(super) counted(u32) -> u32 { START => weigh => count; } }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_version_of_a_run_that_had_started_over_is_that_of_the_last_one() {
+    let lab = Lab::of::<counts_and_weighs::counted>().register_earlier::<counts::counted>();
+    let lab = lab.repeatable::<(counts::count, counts_and_weighs::count, weigh)>();
+    let upgrades = lab.upgrade_at_every_commit::<counts::counted>(0).await;
+    let has_started_over: Vec<_> = upgrades.iter().filter(|upgrade| *upgrade.run.output() == 1).collect();
+    assert_eq!(has_started_over.len(), 2);
+    assert!(has_started_over.iter().all(|upgrade| upgrade.version == 1), "{upgrades:#?}");
+}

@@ -8,6 +8,7 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
+use super::outside::RUN;
 use crate::event::EventKind;
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogAppended,
@@ -276,6 +277,18 @@ impl LogStore for CrashLogs {
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
         unless(self.store.commits(|| format!("the deletion of log `{log}`")), || self.inner.delete(log))
     }
+}
+
+/// The run of the lab, or the last one that follows it by starting over.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn last_run(store: &MemoryStore) -> Result<Option<RunHeader>, StoreError> {
+    let mut last = store.header(RUN).await?;
+    while let Some(next) = last.as_ref().and_then(|header| header.next.as_ref()) {
+        last = store.header(next).await?;
+    }
+    Ok(last)
 }
 
 /// The records of a run and of those that follow it.

@@ -9,7 +9,7 @@ use futures_util::future::{Either, select};
 use serde_json::Value as Json;
 
 use super::alarm::alarm;
-use super::crash_store::{CrashStore, records_of};
+use super::crash_store::{CrashStore, last_run, records_of};
 use super::lab::Lab;
 use super::outside::{Answer, RUN, Sending, Sent};
 use super::world::World;
@@ -196,11 +196,8 @@ impl<W: Workflow> Lab<W> {
     }
 
     async fn waits_for_a_timer(&self, store: &CrashStore) -> Result<bool, String> {
-        let mut header = store.inner().header(RUN).await.map_err(|error| error.to_string())?;
-        while let Some(next) = header.as_ref().and_then(|header| header.next.clone()) {
-            header = store.inner().header(&next).await.map_err(|error| error.to_string())?;
-        }
-        Ok(header.is_some_and(|header| header.status != RunStatus::Running && header.wake_at.is_some()))
+        let last = last_run(store.inner()).await.map_err(|error| error.to_string())?;
+        Ok(last.is_some_and(|header| header.status != RunStatus::Running && header.wake_at.is_some()))
     }
 
     async fn events(&self, engine: &Engine) -> Result<Vec<Event>, String> {

@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use serde_json::Value as Json;
 
-use super::crash_store::CrashStore;
+use super::crash_store::{CrashStore, last_run};
 use super::lab::{Lab, fail};
 use super::lab_run::LabRun;
 use super::outside::RUN;
@@ -52,7 +52,8 @@ pub struct Upgrade<W: Workflow> {
     pub commit: usize,
     /// What the last of them has recorded: ``node_completed `ship/check` ``.
     pub stored: String,
-    /// Under which version it has continued, as in [`Check::versions`]: 0 is the newest.
+    /// Under which version it has continued, as in [`Check::versions`]: 0 is the newest. If it had started over by then, that is
+    /// the version of the run that followed it last.
     pub version: usize,
     /// The whole run.
     pub run: LabRun<W>,
@@ -153,7 +154,8 @@ impl<W: Workflow> Lab<W> {
         let store = CrashStore::new(disk);
         let at = |problem: String| at(format!("{problem}\n  stored: {stored}"));
         let check = self.checked(&world, &store).await.map_err(at)?;
-        let version = version_of(&check).map_err(at)?;
+        let last = last_run(store.inner()).await.map_err(|error| at(error.to_string()))?;
+        let version = version_of(&check, last.as_ref().map_or(RUN, |last| &last.id)).map_err(at)?;
         match self.process::<V>(self.program(&world), &world, &store, input).await.map_err(at)? {
             Ended::Rests(rests) => {
                 let effects = self.effects.iter().map(|effects| (effects.of)(&world).unwrap_or_default()).collect();
@@ -165,21 +167,20 @@ impl<W: Workflow> Lab<W> {
     }
 }
 
-/// The place of the version under which the run continues.
+/// The place of the version under which a run continues.
 ///
 /// # Errors
 /// Why none fits.
-fn version_of(check: &Check) -> Result<usize, String> {
-    let has_run = |(run, _): &&(String, _)| run == RUN;
-    if let Some((_, error)) = check.refused.iter().find(has_run) {
+fn version_of(check: &Check, run: &str) -> Result<usize, String> {
+    if let Some((_, error)) = check.refused.iter().find(|(refused, _)| refused == run) {
         return Err(format!(
             "{error}\n  help: keep what the run has used as it was, or register the earlier version by `.register_earlier::<..>()`"
         ));
     }
-    if let Some((_, workflow)) = check.unregistered.iter().find(|(run, _)| run == RUN) {
+    if let Some((_, workflow)) = check.unregistered.iter().find(|(unregistered, _)| unregistered == run) {
         return Err(format!("the program has no workflow `{workflow}`\n  help: register it by `.register::<..>()`"));
     }
-    Ok(check.versions.iter().position(|version| version.runs.iter().any(|run| run == RUN)).unwrap_or(0))
+    Ok(check.versions.iter().position(|version| version.runs.iter().any(|fits| fits == run)).unwrap_or(0))
 }
 
 impl<W: Workflow> fmt::Debug for Upgrade<W> {
