@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use graphweft::prelude::*;
-use graphweft::testing::{Lab, fails_with, hangs, panics, sequence, waits};
+use graphweft::testing::{Lab, fails, fails_with, hangs, panics, sequence, waits};
 use graphweft::{Fault, OnClose};
 
 use crate::has_line;
@@ -136,4 +136,12 @@ async fn a_mock_of_a_node_that_the_workflow_does_not_have_is_refused() {
     }
     let text = crate::message_of(Lab::of::<page>().mock::<other>(1).run("a".into())).await;
     has_line(&text, &["the engine cannot be built", "other"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn attempts_of_a_script_have_no_end_if_there_are_as_many_as_can_be() {
+    let script = fails(1).hangs(u32::MAX);
+    has_line(&format!("{script:?}"), &["attempts: 4294967295"]);
+    let run = Lab::of::<page>().mock::<fetch>(script.then(String::new())).run("a".into()).await;
+    assert_eq!(run.error().attempts, 4);
 }

@@ -281,9 +281,10 @@ impl<E> Plan<E> {
 
     /// What the attempt of this number does; `None` if it succeeds.
     fn attempt(&self, number: u32) -> Option<&Attempt<E>> {
-        let mut until = 0;
+        let mut until: u32 = 0;
         self.attempts.iter().find_map(|(attempts, what)| {
-            until += attempts;
+            // As many as there can be: `fails(1).hangs(u32::MAX)` never succeeds.
+            until = until.saturating_add(*attempts);
             (number <= until).then_some(what)
         })
     }
@@ -360,7 +361,7 @@ impl<T, E> fmt::Debug for Script<T, E> {
 
 impl<E> fmt::Debug for Plan<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let attempts: u32 = self.attempts.iter().map(|(attempts, _)| attempts).sum();
+        let attempts = self.attempts.iter().fold(0_u32, |sum, (attempts, _)| sum.saturating_add(*attempts));
         f.debug_struct("Plan").field("attempts", &attempts).field("waits", &self.waits).finish_non_exhaustive()
     }
 }
