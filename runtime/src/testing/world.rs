@@ -31,9 +31,9 @@ pub(super) struct World {
     resources: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
     calls: Mutex<Vec<Call>>,
     process: AtomicUsize,
-    /// For what a script counts (the executions of a mock, the questions of a name): the paths, in the order of their first
-    /// occurrence.
-    counted: Mutex<HashMap<String, Vec<String>>>,
+    /// For what a script counts (the executions of a mock, the questions of a name): the numbers of the paths, in the order of their
+    /// first occurrence.
+    counted: Mutex<HashMap<String, HashMap<String, usize>>>,
     began: OnceLock<(Instant, SystemTime)>,
 }
 
@@ -78,11 +78,8 @@ impl World {
     /// The number of this path among those that were counted under a name, from 0. A path keeps its number.
     pub(super) fn number_of(&self, name: &str, path: &str) -> usize {
         let mut counted = lock(&self.counted);
-        let paths = counted.entry(name.to_owned()).or_default();
-        if let Some(at) = paths.iter().position(|known| known == path) {
-            return at;
-        }
-        paths.push(path.to_owned());
-        paths.len() - 1
+        let numbers = counted.entry(name.to_owned()).or_default();
+        let next = numbers.len();
+        *numbers.entry(path.to_owned()).or_insert(next)
     }
 }
