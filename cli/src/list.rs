@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-use graphweft::{Engine, QuestionFilter, RunFilter, RunInfo};
+use graphweft::store::StoreError;
+use graphweft::{Engine, PendingQuestion, QuestionFilter, RunFilter, RunInfo};
 use serde_json::json;
 
 use crate::arguments::{List, Output, Questions};
@@ -12,22 +13,28 @@ use crate::status::word;
 use crate::times::{age, duration, until};
 
 pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result<Ended, CliError> {
-    let mut filter = RunFilter::default().id_prefix(asked.id_prefix).limit(asked.limit.saturating_add(1));
+    let mut filter = RunFilter::default().id_prefix(asked.id_prefix);
     filter.status = asked.status.into_iter().map(Into::into).collect();
     filter.workflow = asked.workflow;
     for (key, value) in asked.tag {
         filter = filter.tag(key, value);
     }
-    let (runs, has_more) = first(engine.list_runs(filter).await?, asked.limit);
+    let page = async |last: Option<&RunInfo>, limit| {
+        let mut filter = filter.clone().limit(limit);
+        filter.before = last.map(|run| run.key);
+        engine.list_runs(filter).await
+    };
     if output.json {
-        return Ended::Done.having_printed(print::json(&json!(runs)));
+        let (runs, _) = first(asked.limit, page, |run| print::pretty(&json!(run))).await?;
+        return Ended::Done.having_printed(print::json_list(&runs));
     }
-    let rows = runs.iter().map(|run| {
+    let row = |run: &RunInfo| {
         let until = run.ended.unwrap_or_else(SystemTime::now);
         let took = duration(until.duration_since(run.created).unwrap_or_default());
         [run.id.clone(), run.workflow.clone(), word(run.status), age(run.created), took, place(run)]
-    });
-    let printed = print::table(["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", "WHERE"], rows.collect());
+    };
+    let (rows, has_more) = first(asked.limit, page, row).await?;
+    let printed = print::table(["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", "WHERE"], rows);
     if has_more && printed.is_ok() {
         print::note(&format!(
             "{} runs are listed, and there are older ones: `--limit {}` lists more; `--status`, `--workflow`, `--tag` and \
@@ -39,11 +46,29 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
     Ended::Done.having_printed(printed)
 }
 
-/// So many of a list that may have one more, and whether it has.
-fn first<T>(mut all: Vec<T>, limit: usize) -> (Vec<T>, bool) {
-    let has_more = all.len() > limit;
-    all.truncate(limit);
-    (all, has_more)
+/// How many entries are read at once.
+const PAGE: usize = 500;
+
+/// What is printed of so many entries of a list, and whether there are more. A page at a time: an entry that is read takes several times
+/// the memory of what is printed of it.
+async fn first<T, P>(
+    limit: usize,
+    mut page: impl AsyncFnMut(Option<&T>, usize) -> Result<Vec<T>, StoreError>,
+    printed: impl Fn(&T) -> P,
+) -> Result<(Vec<P>, bool), CliError> {
+    let (mut all, mut last) = (Vec::new(), None);
+    loop {
+        // One more at the end, to know whether there is one.
+        let asked = (limit - all.len()).saturating_add(1).min(PAGE);
+        let mut entries = page(last.as_ref(), asked).await?;
+        let is_last = entries.len() < asked;
+        let left = limit - all.len();
+        all.extend(entries.iter().take(left).map(&printed));
+        if entries.len() > left || is_last {
+            return Ok((all, entries.len() > left));
+        }
+        last = entries.pop();
+    }
 }
 
 /// What a person wants to know of a run first: why it has failed, what it asks, where it is.
@@ -59,17 +84,23 @@ fn place(run: &RunInfo) -> String {
 }
 
 pub(crate) async fn questions(engine: &Engine, asked: Questions, output: Output) -> Result<Ended, CliError> {
-    let mut filter = QuestionFilter::default().limit(asked.limit.saturating_add(1));
+    let mut filter = QuestionFilter::default();
     filter.workflow = asked.workflow;
-    let (questions, has_more) = first(engine.questions(filter).await?, asked.limit);
+    let page = async |last: Option<&PendingQuestion>, limit| {
+        let mut filter = filter.clone().limit(limit);
+        filter.after = last.map(|open| open.place.clone());
+        engine.questions(filter).await
+    };
     if output.json {
-        return Ended::Done.having_printed(print::json(&json!(questions)));
+        let (questions, _) = first(asked.limit, page, |open| print::pretty(&json!(open))).await?;
+        return Ended::Done.having_printed(print::json_list(&questions));
     }
-    let rows = questions.iter().map(|open| {
+    let row = |open: &PendingQuestion| {
         let prompt = open.question.prompt.lines().next().unwrap_or_default();
         [open.run.clone(), open.question.name.clone(), age(open.asked), prompt.to_owned()]
-    });
-    let printed = print::table(["RUN", "QUESTION", "AGE", "PROMPT"], rows.collect());
+    };
+    let (rows, has_more) = first(asked.limit, page, row).await?;
+    let printed = print::table(["RUN", "QUESTION", "AGE", "PROMPT"], rows);
     if has_more && printed.is_ok() {
         print::note(&format!(
             "{} questions are listed, and there are newer ones: `--limit {}` lists more; `--workflow` selects",

@@ -1,7 +1,7 @@
 //! The one door to the terminal: no other file writes to the standard streams, except for the MCP server, whose client is a program. No
 //! control character of a text gets through.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use comfy_table::{Table, presets};
 use serde_json::Value;
@@ -27,7 +27,24 @@ pub(crate) fn text(text: &str) -> io::Result<()> {
 
 /// JSON for people.
 pub(crate) fn json(value: &Value) -> io::Result<()> {
-    write(&mut io::stdout().lock(), &safe_json(&serde_json::to_string_pretty(value)?))
+    write(&mut io::stdout().lock(), &pretty(value))
+}
+
+/// The text of JSON for people.
+pub(crate) fn pretty(value: &Value) -> String {
+    safe_json(&format!("{value:#}"))
+}
+
+/// A list of JSON for people, by the [texts](pretty) of its entries.
+pub(crate) fn json_list(entries: &[String]) -> io::Result<()> {
+    let mut to = BufWriter::new(io::stdout().lock());
+    to.write_all(b"[")?;
+    for (at, entry) in entries.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        // No string in it has the end of a line.
+        write!(to, "{comma}\n  {}", entry.replace('\n', "\n  "))?;
+    }
+    write(&mut to, if entries.is_empty() { "]" } else { "\n]" })
 }
 
 /// JSON in a line, of which there will be more.

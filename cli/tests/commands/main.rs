@@ -1,6 +1,8 @@
 //! The binary, on a file that another program has written.
 
 mod conversations;
+#[cfg(target_os = "linux")]
+mod long_lists;
 mod outputs;
 #[cfg(target_os = "linux")]
 mod read_only;
