@@ -159,9 +159,14 @@ async fn in_file(alone: Alone) -> Result<Ended, CliError> {
     if path.to_str().is_some_and(is_address) {
         return Err(CliError::NoPostgres);
     }
-    // A misspelt name would be a new store.
-    if !path.exists() {
-        return Err(CliError::NoStore { path: path.to_owned() });
+    match path.try_exists() {
+        Ok(true) => {}
+        // A misspelt name would be a new store.
+        Ok(false) => return Err(CliError::NoStore { path: path.to_owned() }),
+        // It may well be there, as in a directory that is closed to this user.
+        Err(error) => {
+            return Err(StoreError::Open { path: path.to_owned(), message: error.to_string() }.into());
+        }
     }
     // It would become a store, also by a command that only reads.
     if path.metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {

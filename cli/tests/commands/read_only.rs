@@ -158,3 +158,18 @@ async fn its_page_is_read_only_and_says_so() {
     let said = String::from_utf8(ended.stderr).unwrap();
     assert!(said.starts_with("the page changes nothing: `") && said.contains("cannot be written to"), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_a_directory_that_is_closed_to_the_user_is_not_said_to_be_missing() {
+    let runs = runs().await;
+    if !can_be_started(&runs) {
+        return;
+    }
+    let _writable = Writable(&runs);
+    fs::set_permissions(runs.file.parent().unwrap(), Permissions::from_mode(0o000)).unwrap();
+    let listed = reads(&runs, &["list", "--json"]).await;
+    let error: Value = serde_json::from_str(&listed.err).unwrap();
+    assert_eq!((listed.code, &error["error"]["code"]), (1, &"store_failed".into()));
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.contains("cannot be opened: Permission denied"), "{message}");
+}
