@@ -15,12 +15,11 @@ use crate::problem::{Problem, shown};
 const MAX_LIMIT: usize = 500;
 const LIMIT: usize = 50;
 
-/// Everything of a filter of runs but the page.
+/// Everything of a filter of runs but the status and the page.
 pub(super) fn runs(asked: &mut Asked) -> Result<RunFilter, Problem> {
     let mut filter = RunFilter::default();
     filter.id_prefix = asked.one("id_prefix")?.unwrap_or_default();
     filter.workflow = asked.list("workflow");
-    filter.status = asked.list("status").iter().map(|text| status(text)).collect::<Result<_, _>>()?;
     filter.forked_from = asked.one("forked_from")?;
     for (key, value) in tags(asked)? {
         filter = filter.tag(key, value);
@@ -33,6 +32,7 @@ pub(super) fn runs(asked: &mut Asked) -> Result<RunFilter, Problem> {
 /// The page of runs that is asked for.
 pub(super) fn page_of_runs(asked: &mut Asked) -> Result<RunFilter, Problem> {
     let mut filter = runs(asked)?;
+    filter.status = asked.list("status").iter().map(|text| status(text)).collect::<Result<_, _>>()?;
     filter.oldest_first = match asked.one("order")?.as_deref() {
         None | Some("newest") => false,
         Some("oldest") => true,

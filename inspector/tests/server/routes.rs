@@ -183,6 +183,7 @@ async fn a_parameter_that_is_wrong_is_named() {
         ("questions?cursor=%7B%7D", "cursor"),
         ("changes?after=x", "after"),
         ("counts?limit=1", "limit"),
+        ("counts?status=failed", "status"),
     ] {
         let problem = server.get(&format!("/api/{query}")).await.problem(400);
         assert_eq!(problem, ("invalid_parameter".to_owned(), field.to_owned()), "{query}");
