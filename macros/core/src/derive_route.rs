@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
 use syn::{Data, DeriveInput, Field, Fields, Path, Variant, parse_quote};
 
 use crate::diagnostics::{Blame, Diagnostics};
@@ -39,11 +39,11 @@ pub fn derive_route(input: TokenStream) -> TokenStream {
 
 fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream {
     let DeriveInput { ident: name, vis, generics, .. } = input;
-    let twin = format_ident!("{}Label", plain(&name.to_string()), span = name.span());
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     let labels: Vec<Ident> = variants.iter().map(|variant| label(&variant.ident)).collect();
     let texts: Vec<String> = labels.iter().map(|label| plain(&label.to_string()).to_owned()).collect();
-    let payloads: Vec<TokenStream> = variants.iter().map(|variant| payload(variant)).collect();
+    let payloads: Vec<TokenStream> = variants.iter().map(|variant| payload(variant, input)).collect();
+    let twin = twin_name(name, &quote!(#generics #where_clause #(#payloads)*));
     let split = variants.iter().zip(&labels).map(|(variant, label)| {
         let (pattern, value) = (pattern(name, variant), value(variant));
         quote!(#pattern => #twin::#label(#value))
@@ -123,8 +123,49 @@ pub fn label(variant: &Ident) -> Ident {
     label_ident(&snake_case(&variant.to_string()), variant.span())
 }
 
-fn payload(variant: &Variant) -> TokenStream {
-    let types: Vec<_> = variant.fields.iter().map(|field| &field.ty).collect();
+/// The name of the twin, which is seen in errors. A type of the user's that is called so is meant by its name in the payloads.
+fn twin_name(name: &Ident, mentioned: &TokenStream) -> Ident {
+    let mut twin = format!("{}Label", plain(&name.to_string()));
+    while mentions(mentioned.clone(), &twin) {
+        twin.push('_');
+    }
+    Ident::new(&twin, name.span())
+}
+
+fn mentions(tokens: TokenStream, name: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        _ => false,
+    })
+}
+
+/// A type of a field with the name of the enum for `Self`, which in the twin would be the twin.
+fn with_name_of_self(ty: TokenStream, itself: &TokenStream) -> TokenStream {
+    let mut out = TokenStream::new();
+    let mut rest = ty.into_iter().peekable();
+    while let Some(token) = rest.next() {
+        match token {
+            TokenTree::Ident(word) if word == "Self" => {
+                let of_item = matches!(rest.peek(), Some(TokenTree::Punct(colon)) if colon.as_char() == ':');
+                out.extend(if of_item { quote!(<#itself>) } else { itself.clone() });
+            }
+            TokenTree::Group(group) => {
+                let mut named = Group::new(group.delimiter(), with_name_of_self(group.stream(), itself));
+                named.set_span(group.span());
+                out.extend([TokenTree::Group(named)]);
+            }
+            token => out.extend([token]),
+        }
+    }
+    out
+}
+
+fn payload(variant: &Variant, input: &DeriveInput) -> TokenStream {
+    let (name, (_, ty_generics, _)) = (&input.ident, input.generics.split_for_impl());
+    let itself = quote!(#name #ty_generics);
+    let types: Vec<_> =
+        variant.fields.iter().map(|field| with_name_of_self(field.ty.to_token_stream(), &itself)).collect();
     match types.as_slice() {
         [] => quote!(()),
         [one] => quote!(#one),

@@ -51,6 +51,8 @@ mod open_ranges;
 mod paths;
 #[path = "language/paths_in_arms.rs"]
 mod paths_in_arms;
+#[path = "language/payloads_of_enums.rs"]
+mod payloads_of_enums;
 #[path = "language/same_name_in_two_modules.rs"]
 mod same_name_in_two_modules;
 #[path = "language/type_expressions.rs"]
