@@ -47,6 +47,8 @@ mod nested_route_maps;
 mod no_input_no_output;
 #[path = "language/open_ranges.rs"]
 mod open_ranges;
+#[path = "language/options_by_a_macro.rs"]
+mod options_by_a_macro;
 #[path = "language/paths.rs"]
 mod paths;
 #[path = "language/paths_in_arms.rs"]

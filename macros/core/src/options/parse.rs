@@ -147,7 +147,7 @@ impl Parse for Written {
             if input.is_empty() || input.peek(Token![,]) {
                 return Err(syn::Error::new(equals.span, format!("the value of `{name}` is missing")));
             }
-            Value::Is(input.parse()?)
+            Value::Is(ungrouped(input.parse()?))
         } else if input.peek(Token![:]) {
             return Err(input.error(format!("the value of an option is written behind `=`: `{name} = ..`")));
         } else {
@@ -155,6 +155,14 @@ impl Parse for Written {
         };
         let text = names::plain(&name.to_string()).to_string();
         Ok(Written { name, text, value })
+    }
+}
+
+/// A value without the invisible groups around it, in which a `macro_rules!` passes on its `$timeout:literal`.
+pub fn ungrouped(value: Expr) -> Expr {
+    match value {
+        Expr::Group(group) => ungrouped(*group.expr),
+        value => value,
     }
 }
 

@@ -10,7 +10,7 @@ use syn::{Expr, Lit, LitStr, Path, Token, UnOp};
 
 use super::duration::{self, NoDuration};
 use super::function::FunctionOfError;
-use super::parse::{Reader, Value, Written};
+use super::parse::{Reader, Value, Written, ungrouped};
 use crate::ast::path_text;
 use crate::diagnostics::Blame;
 
@@ -76,7 +76,7 @@ impl Reader {
             Value::None => Vec::new(),
             Value::Is(name) => vec![name.clone()],
             Value::List(names) => match Punctuated::<Expr, Token![,]>::parse_terminated.parse2(names.clone()) {
-                Ok(names) => names.into_iter().collect(),
+                Ok(names) => names.into_iter().map(ungrouped).collect(),
                 Err(error) => {
                     self.diagnostics.syntax(&error);
                     return Vec::new();
