@@ -426,3 +426,44 @@ async fn branches_in_a_loop_are_done_in_each_turn() {
     }
     assert_eq!(turns(100).await.unwrap(), 0);
 }
+
+/// Branches of two graphs begin together: those of the nested one, which is the smaller of the two, and a node of the
+/// graph around it. On which of them the driver comes first is chance, so it is tried more than once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn branches_of_a_nested_workflow_may_begin_together_with_a_node_around_it() {
+    static BOTH: OnceLock<tokio::sync::Barrier> = OnceLock::new();
+    async fn meet() {
+        BOTH.get_or_init(|| tokio::sync::Barrier::new(2)).wait().await;
+    }
+    #[node]
+    async fn inside(n: u32) -> u32 {
+        meet().await;
+        n
+    }
+    #[node]
+    async fn beside(n: u32) -> u32 {
+        meet().await;
+        n
+    }
+    #[node]
+    async fn add(a: u32, b: u32) -> u32 {
+        a + b
+    }
+    workflow! {
+        smaller(u32) -> u32 { START => inside => (double, triple) => add; }
+    }
+    workflow! {
+        larger(u32) -> u32 {
+            let second = passes();
+            let third = passes();
+            let fourth = passes();
+            let fifth = passes();
+            let last = double();
+            START => passes => second => third => fourth => fifth => (smaller, beside => last) => add;
+        }
+    }
+
+    for _ in 0..50 {
+        assert_eq!(larger(1).await.unwrap(), 5 + 2);
+    }
+}

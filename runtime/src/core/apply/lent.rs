@@ -106,7 +106,8 @@ impl<V> Run<V> {
             let at = state.tasks.get(*task)?;
             let is_first = at.attempts.number() == 0 && at.sees.is_none() && at.stopping.is_none();
             let is_plain = is_first && at.scope == scope && at.frame == frame && at.is_queued();
-            join_of(layout, at, depth).filter(|_| is_plain)
+            // The node of a task in another scope is one of another layout.
+            if is_plain { join_of(layout, at, depth) } else { None }
         };
         let join = joins(&first)?;
         if layout.collects || !state.news.queued.iter().all(|task| joins(task) == Some(join)) {
