@@ -30,6 +30,7 @@ pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
             quote::quote!(#(#attributes)* #visibility #signature #body #errors)
         }
         Some(node) => emit::node(&node, &options, &diagnostics, &args),
+        None if signature::is_unreadable(item.clone()) => emit::unreadable(&item, &options, &diagnostics),
         None => {
             let errors = diagnostics.into_compile_errors();
             quote::quote!(#item const _: () = { #errors };)

@@ -12,10 +12,11 @@ use crate::emit::travels::is_known_payload;
 /// Expands `#[value]` on a struct or an enum.
 pub fn value(args: TokenStream, item: TokenStream) -> TokenStream {
     let mut diagnostics = Diagnostics::default();
+    let mut of_options = Diagnostics::default();
     let krate = match Parser::parse2(crate_option, args.clone()) {
         Ok(krate) => krate.unwrap_or_else(default_crate),
         Err(error) => {
-            diagnostics.error(error.span(), "`#[value]` takes no options but `crate = path`").help("leave it out");
+            of_options.error(error.span(), "`#[value]` takes no options but `crate = path`").help("leave it out");
             default_crate()
         }
     };
@@ -39,9 +40,15 @@ pub fn value(args: TokenStream, item: TokenStream) -> TokenStream {
         }
     }
     if diagnostics.has_errors() {
+        diagnostics.extend(of_options);
         let errors = diagnostics.into_compile_errors();
         return quote!(#item const _: () = { #errors };);
     }
+    // The type is a value all the same, so that no node that takes it is an error too.
+    let wrong_option = of_options.has_errors().then(|| {
+        let errors = of_options.into_compile_errors();
+        quote!(const _: () = { #errors };)
+    });
     let checks = parsed.as_ref().map(|input| checks(input, &krate));
     let path = quote!(#krate).to_string().replace(' ', "");
     let serde = LitStr::new(&format!("{path}::__::serde"), proc_macro2::Span::call_site());
@@ -55,6 +62,7 @@ pub fn value(args: TokenStream, item: TokenStream) -> TokenStream {
     let schemars = schema.is_some().then(|| quote!(#[schemars(crate = #schemars)]));
     let span = proc_macro2::Span::call_site();
     quote_spanned! {span=>
+        #wrong_option
         #checks
         #[derive(#clone #serialize #deserialize #schema)]
         #serde

@@ -134,6 +134,44 @@ fn broken(node: &NodeFn, krate: &Path, diagnostics: &Diagnostics) -> TokenStream
     }
 }
 
+/// A function whose signature does not parse is a node with types that are errors themselves.
+pub fn unreadable(item: &TokenStream, options: &NodeOptions, diagnostics: &Diagnostics) -> TokenStream {
+    let Some(name) = super::signature::name_of_function(item.clone()) else { return item.clone() };
+    let krate = options.krate.clone().unwrap_or_else(default_crate);
+    let (unknown, others) = diagnostics.into_error_value();
+    let visibility = item.clone().into_iter().skip_while(|token| !is_word(token, "pub"));
+    let is_restriction = |token: &TokenTree| matches!(token, TokenTree::Group(_)) || is_word(token, "pub");
+    let visibility: TokenStream = visibility.take_while(is_restriction).collect();
+    let default = default_impl(&name);
+    quote! {
+        #item
+
+        #[allow(non_camel_case_types, missing_docs, dead_code, reason = "the node of that function")]
+        #visibility struct #name {}
+
+        const _: () = {
+            const __UNKNOWN: ::core::primitive::bool = #unknown;
+            type __Unknown = <() as #krate::__::Split<__UNKNOWN>>::Output;
+            #others
+            impl #krate::Node for #name {
+                type Input = __Unknown;
+                type Output = __Unknown;
+                type Error = __Unknown;
+                async fn run(
+                    &self, _: Self::Input, _: &#krate::Context,
+                ) -> ::core::result::Result<Self::Output, Self::Error> {
+                    ::core::future::pending().await
+                }
+            }
+            #default
+        };
+    }
+}
+
+fn is_word(token: &TokenTree, wanted: &str) -> bool {
+    matches!(token, TokenTree::Ident(word) if word == wanted)
+}
+
 fn input_type(node: &NodeFn) -> TokenStream {
     let inputs: Vec<_> = node.inputs().collect();
     match inputs.as_slice() {

@@ -116,7 +116,14 @@ const MOST_INPUTS: usize = 16;
 /// Reads the function; `None` where it is none, with the reason.
 pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnostics) -> Option<NodeFn> {
     let start = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let name = name_of_function(item.clone());
     let Ok(mut function) = Parser::parse2(Function::parse, item) else {
+        if let Some(name) = name {
+            diagnostics
+                .error(&name, format!("the signature of `{name}` cannot be read"))
+                .help("each parameter has a name and a type: `#[node] async fn name(input: Input) -> Output { .. }`");
+            return None;
+        }
         diagnostics
             .error(start, "`#[node]` can only be used on a function")
             .help("write `#[node] async fn name(input: Input) -> Output { .. }`; a type implements `Node` by hand");
@@ -155,6 +162,22 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
         return None;
     }
     Some(node)
+}
+
+/// Whether this is a function that does not parse.
+pub fn is_unreadable(item: TokenStream) -> bool {
+    name_of_function(item.clone()).is_some() && Parser::parse2(Function::parse, item).is_err()
+}
+
+/// The name behind `fn`, also of a function that does not parse. `None` for a method: beside one there can be no type.
+pub fn name_of_function(item: TokenStream) -> Option<Ident> {
+    let is_fn = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "fn");
+    let mut tokens = item.into_iter().skip_while(|token| !is_fn(token)).skip(1);
+    let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(parameters))) = (tokens.next(), tokens.next()) else {
+        return None;
+    };
+    let is_method = word(parameters.stream(), "self").is_some();
+    (!is_method && syn::parse2::<Ident>(name.to_token_stream()).is_ok()).then_some(name)
 }
 
 fn refuse_kinds(signature: &Signature, options: &NodeOptions, diagnostics: &mut Diagnostics) {
