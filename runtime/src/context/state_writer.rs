@@ -94,11 +94,12 @@ impl<T: Serialize + Send, R> StateWriter<T, R> {
     pub fn merge(&self, value: T)
     where
         R: Reducer,
+        T: DeserializeOwned,
     {
         self.merge_any(value);
     }
 
-    fn merge_any(&self, value: impl Serialize + Send)
+    fn merge_any(&self, value: impl Serialize + DeserializeOwned + Send)
     where
         R: Reducer,
     {
@@ -114,6 +115,7 @@ impl<I: Serialize + Send, R> StateWriter<Vec<I>, R> {
     pub fn push(&self, item: I)
     where
         R: Reducer,
+        I: DeserializeOwned,
     {
         self.merge_any([item]);
     }

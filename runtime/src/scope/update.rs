@@ -64,13 +64,19 @@ impl<S: Scope> ScopeUpdate<'_, S> {
     }
 
     /// Merges a value by the reducer of its key.
-    pub fn merge<T: Serialize + Send, R: Reducer>(self, key: StateKey<T, R, S>, value: T) -> Self {
+    pub fn merge<T, R: Reducer>(self, key: StateKey<T, R, S>, value: T) -> Self
+    where
+        T: Serialize + DeserializeOwned + Send,
+    {
         let max = self.state.max;
         self.with(key.name(), merge_op::<R>(value, max))
     }
 
     /// Merges one item into a list.
-    pub fn push<I: Serialize + Send, R: Reducer>(self, key: StateKey<Vec<I>, R, S>, item: I) -> Self {
+    pub fn push<I, R: Reducer>(self, key: StateKey<Vec<I>, R, S>, item: I) -> Self
+    where
+        I: Serialize + DeserializeOwned + Send,
+    {
         let max = self.state.max;
         self.with(key.name(), merge_op::<R>([item], max))
     }

@@ -337,12 +337,12 @@ impl CollectorState<'_> {
     /// Merges a value by the reducer of its key.
     ///
     /// A value that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node returns.
-    pub fn merge<T: Serialize + Send, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
+    pub fn merge<T: Serialize + DeserializeOwned + Send, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
         write(self.draft, Part::Local, key.name(), merge_op::<R>(value, self.max));
     }
 
     /// Merges one item into a list.
-    pub fn push<I: Serialize + Send, R: Reducer>(&self, key: StateKey<Vec<I>, R>, item: I) {
+    pub fn push<I: Serialize + DeserializeOwned + Send, R: Reducer>(&self, key: StateKey<Vec<I>, R>, item: I) {
         self.merge(key, vec![item]);
     }
 }
@@ -390,8 +390,11 @@ pub(crate) fn set_op<T: Serialize + DeserializeOwned + Send>(value: T, max: MaxS
     written.map(StateOp::Set).map_err(|error| refused(value, &error))
 }
 
-pub(crate) fn merge_op<R: Reducer>(value: impl Serialize + Send, max: MaxSize) -> Result<StateOp, String> {
-    let written = value::encode_part(&value, max).map_err(|error| refused(value, &error))?;
+pub(crate) fn merge_op<R: Reducer>(
+    value: impl Serialize + DeserializeOwned + Send,
+    max: MaxSize,
+) -> Result<StateOp, String> {
+    let written = value::encode_merged(&value, max).map_err(|error| refused(value, &error))?;
     R::op(written).map_err(|wanted| format!("its reducer merges {wanted}"))
 }
 

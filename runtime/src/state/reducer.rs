@@ -198,7 +198,10 @@ pub enum MergeMap {}
 /// const CENTS: StateKey<u32, Sum> = StateKey::new("cents");
 /// const LINES: StateKey<Vec<String>, Append> = StateKey::new("lines");
 ///
-/// fn note<T: graphweft::Payload + serde::Serialize, R: Reducer>(writer: &StateWriter<T, R>, value: Option<T>) {
+/// fn note<T, R: Reducer>(writer: &StateWriter<T, R>, value: Option<T>)
+/// where
+///     T: serde::Serialize + serde::de::DeserializeOwned + Send,
+/// {
 ///     if let Some(value) = value {
 ///         writer.merge(value);
 ///     }

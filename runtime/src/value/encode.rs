@@ -104,6 +104,8 @@ pub(super) enum Form {
     Exact,
     /// The same, and such a map is marked too.
     ExactKeys,
+    /// The same, but for one that is the whole value: it is merged entry by entry.
+    ExactKeysInside,
 }
 
 pub(super) struct Encoded {
@@ -506,7 +508,12 @@ impl SerializeMap for Entries<'_> {
         for (key, _) in &entries {
             if matches!(key, Json::Number(_) | Json::Bool(_)) {
                 inside.meter.is_doubtful.set(true);
-                if inside.form == Form::ExactKeys {
+                let is_marked = match inside.form {
+                    Form::ExactKeys => true,
+                    Form::ExactKeysInside => inside.depth > 1,
+                    Form::Plain | Form::Exact => false,
+                };
+                if is_marked {
                     is_plain = false;
                     break;
                 }

@@ -41,16 +41,29 @@ use crate::field::Unreadable;
 /// # Errors
 /// If there is none.
 pub(crate) fn encode<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
+    encode_or(value, max, Form::ExactKeys)
+}
+
+/// A value as it is recorded, in a form that its type reads, and that a reducer merges into others of it.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn encode_merged<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
+    encode_or(value, max, Form::ExactKeysInside)
+}
+
+/// In a second form if its type does not read the first one.
+fn encode_or<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize, second: Form) -> Result<Json, Unrecordable> {
     let Encoded { json, is_doubtful } = encode::encode(value, max, Form::Exact)?;
     if !is_doubtful || decode::<T>(&json).is_ok() {
         return Ok(json);
     }
-    let json = encode::encode(value, max, Form::ExactKeys)?.json;
+    let json = encode::encode(value, max, second)?.json;
     decode::<T>(&json).map_err(Unrecordable::not_read_back)?;
     Ok(json)
 }
 
-/// A value as it is recorded, whose type is not the one that reads it: a part that is merged into another value, or an error.
+/// An error as it is recorded, whose type is not the one that reads it.
 pub(crate) fn encode_part<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
     encode::encode(value, max, Form::Exact).map(|encoded| encoded.json)
 }

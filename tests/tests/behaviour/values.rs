@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphweft::prelude::*;
-use graphweft::state::MergeMap;
+use graphweft::scope::App;
+use graphweft::state::{Append, MergeMap};
 use graphweft::store::SqliteStore;
 use graphweft::{AnswerError, ChildError, Fault, ForkError, Json, StartError, json};
 use graphweft_tests::{Journal, failure, life};
@@ -220,6 +221,71 @@ async fn a_map_without_text_for_keys_is_not_merged() {
     let run = engine.start::<merging>(1).await.unwrap();
     let failure = failure(run.result().await);
     assert!(failure.to_string().contains("its reducer merges a map whose keys are text"), "{failure}");
+}
+
+/// serde keeps what is beside a `tag` as it is recorded until it knows the variant, and reads no number in the text of a key then.
+#[value]
+#[derive(Debug, PartialEq)]
+#[serde(tag = "kind")]
+enum Entry {
+    Scores { of: BTreeMap<u64, u32> },
+    Remark { text: String },
+}
+
+impl Entry {
+    fn all() -> Vec<Entry> {
+        vec![Entry::Remark { text: "begun".into() }, Entry::Scores { of: BTreeMap::from([(7, 40)]) }]
+    }
+}
+
+const ENTRIES: StateKey<Vec<Entry>, Append> = StateKey::new("entries");
+const NUMBERED: StateKey<BTreeMap<u64, Entry>, MergeMap> = StateKey::new("numbered");
+
+#[node]
+async fn notes(
+    all: Vec<Entry>,
+    #[writes(ENTRIES)] entries: StateWriter<Vec<Entry>, Append>,
+    #[writes(NUMBERED)] numbered: StateWriter<BTreeMap<u64, Entry>, MergeMap>,
+) -> usize {
+    entries.merge(all.clone());
+    for entry in all.clone() {
+        entries.push(entry);
+    }
+    for (number, entry) in (1..).zip(all.clone()) {
+        numbered.merge(BTreeMap::from([(number, entry)]));
+    }
+    all.len()
+}
+
+#[node]
+async fn listed(
+    _: usize,
+    #[state(ENTRIES)] entries: Vec<Entry>,
+    #[state(NUMBERED)] numbered: BTreeMap<u64, Entry>,
+) -> (Vec<Entry>, BTreeMap<u64, Entry>) {
+    (entries, numbered)
+}
+
+workflow! { noting(Vec<Entry>) -> (Vec<Entry>, BTreeMap<u64, Entry>) { START => notes => listed; } }
+
+#[tokio::test]
+async fn what_is_merged_is_recorded_in_a_form_that_its_type_reads() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<noting>(Entry::all()).await.unwrap();
+    let (entries, numbered) = run.result().await.unwrap();
+    assert_eq!(entries, [Entry::all(), Entry::all()].concat());
+    assert_eq!(numbered, (1..).zip(Entry::all()).collect());
+}
+
+#[tokio::test]
+async fn what_is_merged_beyond_a_run_is_recorded_in_a_form_that_its_type_reads() {
+    const OF_APP: StateKey<Vec<Entry>, Append, App> = StateKey::new("entries");
+    let engine = Engine::builder().build().unwrap();
+    let update = engine.scope(App, "chess").await.unwrap().update();
+    let [remark, scores] = Entry::all().try_into().unwrap();
+    update.push(OF_APP, remark).push(OF_APP, scores).merge(OF_APP, Entry::all()).await.unwrap();
+    let chess = engine.scope(App, "chess").await.unwrap();
+    assert_eq!(chess.get(OF_APP).unwrap(), Some([Entry::all(), Entry::all()].concat()));
 }
 
 fn nested(levels: usize) -> Json {
