@@ -40,7 +40,7 @@ impl Journal {
             return Err(next);
         }
         if inner.cancelled {
-            self.push_to(&mut inner, record(EventKind::RunCancelling));
+            // Without a `RunCancelling`: nothing is under way any more that it could stop.
             self.push_to(&mut inner, record(EventKind::RunCancelled));
             inner.over = Some(Box::new(Over::Cancelled));
         } else {

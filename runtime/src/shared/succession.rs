@@ -112,21 +112,21 @@ impl Succession {
         let message = format!("the run cannot start over: {why}");
         let failure = Failure::at(self.next.workflow.clone(), 1, Cause::from(Fault::Context { message }));
         let kind = EventKind::RunFailed { failure: failure.clone() };
-        self.ends(batch, vec![kind], RunStatus::Failed);
+        self.ends(batch, kind, RunStatus::Failed);
         Over::Failed(failure)
     }
 
-    /// The run is cancelled in the place of starting over.
+    /// The run is cancelled in the place of starting over. Nothing of it is under way.
     pub(super) fn cancel(self, batch: &mut Append) -> Over {
-        self.ends(batch, vec![EventKind::RunCancelling, EventKind::RunCancelled], RunStatus::Cancelled);
+        self.ends(batch, EventKind::RunCancelled, RunStatus::Cancelled);
         Over::Cancelled
     }
 
     /// Replaces the last record of a batch.
-    fn ends(&self, batch: &mut Append, with: Vec<EventKind>, status: RunStatus) {
+    fn ends(&self, batch: &mut Append, kind: EventKind, status: RunStatus) {
         let mut records = std::mem::take(&mut batch.records).into_vec();
         records.pop();
-        records.extend(with.into_iter().map(|kind| Record { path: self.next.workflow.clone(), kind }));
+        records.push(Record { path: self.next.workflow.clone(), kind });
         batch.records = records.into();
         batch.header.status = Some((status, None));
         batch.header.next = None;

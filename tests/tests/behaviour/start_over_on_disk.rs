@@ -203,6 +203,39 @@ async fn another_process_cancels_the_last_run_by_the_first_id() {
     tokio::time::timeout(Duration::from_secs(20), outcome).await.expect("it is cancelled");
 }
 
+/// Another engine with the same file.
+struct Other {
+    engine: Engine,
+    has_cancelled: AtomicBool,
+}
+
+/// Starts over before this process may know that another one has cancelled the run.
+#[node]
+async fn is_cancelled_and_goes(n: u32, ctx: &Context, #[resource] other: &Other) -> u32 {
+    if n == 0 {
+        if !other.has_cancelled.swap(true, Ordering::SeqCst) {
+            other.engine.cancel(ctx.run_id()).await.unwrap();
+        }
+        ctx.start_over::<cancelled_and_going>(1).await
+    }
+    n
+}
+
+workflow! { cancelled_and_going(u32) -> u32 { START => is_cancelled_and_goes; } }
+
+#[tokio::test]
+async fn a_run_that_was_cancelled_while_it_started_over_is_retried() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = Other { engine: builder(&directory).await.build().unwrap(), has_cancelled: AtomicBool::new(false) };
+    let engine = builder(&directory).await.resource(other).register::<cancelled_and_going>().build().unwrap();
+    let run = engine.start::<cancelled_and_going>(0).id("x").await.unwrap();
+    assert_eq!(run.outcome().await, Ok(Outcome::Cancelled));
+
+    engine.retry("x").await.unwrap();
+    assert_eq!(ended(&run).await, 1);
+    assert_eq!(run.last().await.unwrap().id(), "x~1");
+}
+
 /// What becomes of the commit with which a run starts over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {

@@ -412,7 +412,7 @@ async fn a_run_that_another_process_cancels_first_does_not_start_over() {
 
         assert!(matches!(journal.start_over(Box::new(next_run(owner))).await, Ok(Over::Cancelled)));
 
-        let expected = ["message", "cancel_requested", "message", "run_cancelling", "run_cancelled"];
+        let expected = ["message", "cancel_requested", "message", "run_cancelled"];
         assert_eq!(kinds(&store, "x").await, expected);
         let header = header(&store).await;
         assert_eq!((header.status, header.next, header.owner), (RunStatus::Cancelled, None, None));
