@@ -6,6 +6,7 @@ mod compaction;
 mod conversation;
 mod entry;
 mod error;
+mod presence;
 mod remembered;
 mod run_agent;
 mod session;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::select;
 use graphweft::store::{LogAppended, LogStore, NewLogEntry};
-use graphweft::{CancelError, Engine, Json};
+use graphweft::{CancelError, Engine, Json, RunError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use super::changes::Changes;
 use super::conversation::Conversation;
 use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
+use super::presence::{Presence, is_inside};
 
 /// What an agent does when another run is in its session, in this process or in another one.
 ///
@@ -25,7 +26,7 @@ use super::error::SessionError;
 /// resumed by the agent that leaves. What is recorded of the wait is a timer of 30 seconds: that is what wakes such a run if the one that it waits for was cancelled.
 ///
 /// A run is in a session from the time when its agent comes until the agent ends, or the run does. While a person is asked, for an
-/// approval, the agent is at work. An agent that has failed has left: if its node or the run is retried, it comes again, behind those that came meanwhile.
+/// approval, the agent is at work. An agent that has failed has left, and so has one that was dropped, such as by the time limit of its node: if its node or the run is retried, it comes again, behind those that came meanwhile.
 ///
 /// A user who writes a second line before the answer to the first wants an answer to both:
 ///
@@ -103,7 +104,7 @@ pub(super) async fn look(
                     return Ok(Some(OpenTurn { turn, until }));
                 }
                 if seen.end == until {
-                    // Their runs are over and say nothing more: otherwise each later turn would ask for each of them.
+                    // They say nothing more: otherwise each later turn would ask for each of them.
                     for over in seen.open.iter().take_while(|open| **open != turn) {
                         let closed = SessionEntry::Closed { turn: over.clone() };
                         append(&*logs, log, &over.key("close"), &closed, None).await?;
@@ -204,7 +205,7 @@ pub(super) async fn wake_next(
     }
     // The run of this turn is in memory. Those behind the next one wait for that.
     for next in open.iter().filter(|open| open.run != ended.run) {
-        if !is_over(engine, &next.run).await? {
+        if is_at_work(engine, next, &mut Presence::of(next)).await? {
             engine.wake(&next.run).await?;
             break;
         }
@@ -214,7 +215,7 @@ pub(super) async fn wake_next(
 
 /// The turns that came before that of an agent and have not ended, up to a position.
 struct Ahead {
-    turns: Vec<TurnId>,
+    turns: Vec<(TurnId, Presence)>,
     until: u64,
 }
 
@@ -231,19 +232,20 @@ async fn is_ahead(
         Some(ahead) => ahead,
         None => {
             let seen = Conversation::read(&*logs, log, u64::MAX).await?;
-            let before = seen.open.iter().take_while(|turn| !turn.is_of(run, path)).cloned().collect();
-            ahead.insert(Ahead { turns: before, until: seen.end })
+            let before = seen.open.iter().take_while(|turn| !turn.is_of(run, path));
+            let turns = before.map(|turn| (turn.clone(), Presence::of(turn))).collect();
+            ahead.insert(Ahead { turns, until: seen.end })
         }
     };
     for entry in logs.read(log, *until, u64::MAX).await? {
         *until = entry.position;
         if let SessionEntry::Turn { turn, .. } | SessionEntry::Closed { turn } = SessionEntry::read(log, &entry)? {
-            turns.retain(|open| *open != turn);
+            turns.retain(|(open, _)| *open != turn);
         }
     }
     // One that is at work is enough.
-    while let Some(first) = turns.first() {
-        if !at_work(engine, std::slice::from_ref(first), run, path).await?.is_empty() {
+    while let Some((first, presence)) = turns.first_mut() {
+        if is_at_work(engine, first, presence).await? {
             return Ok(true);
         }
         turns.remove(0);
@@ -251,23 +253,29 @@ async fn is_ahead(
     Ok(false)
 }
 
-/// Those turns whose runs are not over, and that are not of an earlier execution of this agent.
+/// Those turns whose agents are at work, and that are not of an earlier execution of this agent.
 async fn at_work(engine: &Engine, open: &[TurnId], run: &str, path: &str) -> Result<Vec<TurnId>, SessionError> {
     let mut at_work = Vec::new();
     for turn in open.iter().filter(|turn| !turn.is_of(run, path)) {
-        if turn.run == run || !is_over(engine, &turn.run).await? {
+        if is_at_work(engine, turn, &mut Presence::of(turn)).await? {
             at_work.push(turn.clone());
         }
     }
     Ok(at_work)
 }
 
-async fn is_over(engine: &Engine, run: &str) -> Result<bool, SessionError> {
-    let Some(run) = engine.get_run(run).await? else { return Ok(true) };
-    match run.status().await {
-        Ok(status) => Ok(status.is_over()),
+/// Whether the run of a turn is not over, and its agent has not left.
+async fn is_at_work(engine: &Engine, turn: &TurnId, presence: &mut Presence) -> Result<bool, SessionError> {
+    let Some(run) = engine.get_run(&turn.run).await? else { return Ok(false) };
+    let has_left = match run.status().await {
+        Ok(status) if status.is_over() => return Ok(false),
+        Ok(_) => presence.has_left(&run).await,
+        Err(error) => Err(error),
+    };
+    match has_left {
+        Ok(has_left) => Ok(!has_left),
         // It was deleted meanwhile.
-        Err(graphweft::RunError::NotFound) => Ok(true),
+        Err(RunError::NotFound) => Ok(false),
         Err(error) => Err(SessionError::Store { message: error.to_string() }),
     }
 }
@@ -282,10 +290,6 @@ pub(super) async fn is_closed(logs: &dyn LogStore, log: &str, turn: &TurnId, cam
         }
     }
     Ok(false)
-}
-
-fn is_inside(path: &str, around: &str) -> bool {
-    path.strip_prefix(around).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Adds an entry. It is there afterwards, unless the log does not end where it should.

@@ -18,6 +18,7 @@ mod overlap;
 mod people;
 mod scene;
 mod session_killed;
+mod session_left;
 mod session_retries;
 mod sessions;
 mod tool_results;

@@ -1,0 +1,167 @@
+//! An agent that is dropped while it is in a session: what comes behind it, in its run and in others.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use graphweft::json;
+use graphweft::prelude::*;
+use graphweft::{Payload, Workflow};
+use graphweft_agents::{
+    Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
+    Scripted, Sessions, Tool,
+};
+
+use crate::scene::{last_text, results, texts};
+
+/// Never replies to `stall`, calls two tools at `both`, and otherwise says how many messages it has seen.
+struct Stalling;
+
+impl ChatModel for Stalling {
+    fn name(&self) -> &str {
+        "stalling"
+    }
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a Request,
+        _: &'a (dyn Fn(Delta) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            if results(request).is_empty() && last_text(request) == "both" {
+                let calls = [("breaks", json!({ "word": "x" })), ("guest", json!({ "input": "stall" }))];
+                return Ok(Scripted::reply(request, Scripted::calls(calls)));
+            }
+            if last_text(request) == "stall" {
+                return std::future::pending().await;
+            }
+            Ok(Scripted::reply(request, Message::assistant(format!("{} seen", request.messages.len()))))
+        })
+    }
+}
+
+fn guest(overlap: Overlap) -> Agent<String, String> {
+    Agent::new("You chat.").memory(Memory::session("chat").overlap(overlap))
+}
+
+/// Longer than this no agent of these tests waits for a model.
+const LIMIT: Duration = Duration::from_secs(5);
+
+#[node(timeout = "5s")]
+async fn limited(text: String, ctx: &Context) -> Result<String, AgentError> {
+    guest(Overlap::Queue).run(text, ctx).await
+}
+
+#[node]
+async fn instead(_: AgentError, ctx: &Context) -> Result<String, AgentError> {
+    guest(Overlap::Queue).run("instead".to_owned(), ctx).await
+}
+
+workflow! {
+    of_a_node(String) -> String { START => limited => <ok: END, err: instead>; instead => END; }
+}
+
+#[node]
+async fn calls(text: String, ctx: &Context) -> Result<String, AgentError> {
+    match ctx.call_as("first", guest(Overlap::Queue), text).timeout(LIMIT).await {
+        Ok(said) => Ok(said),
+        Err(_) => Ok(ctx.call_as("second", guest(Overlap::CancelEarlier), "instead".to_owned()).await?),
+    }
+}
+
+workflow! {
+    of_a_call(String) -> String { START => calls; }
+}
+
+#[node]
+async fn drops(text: String, ctx: &Context) -> Result<String, AgentError> {
+    let first = ctx.call_as("first", guest(Overlap::Queue), text);
+    if let Ok(said) = tokio::time::timeout(LIMIT, first).await {
+        return Ok(said?);
+    }
+    Ok(ctx.call_as("second", guest(Overlap::Reject), "instead".to_owned()).await?)
+}
+
+workflow! {
+    of_a_dropped_call(String) -> String { START => drops; }
+}
+
+workflow! {
+    of_a_panic(String) -> String {
+        let checked: Agent<String, String> = guest(Overlap::Queue).check(|said: &String| panic!("{said}"));
+        START => checked => <ok: END, err: instead>;
+        instead => END;
+    }
+}
+
+/// Breaks while the call beside it is under way.
+#[node]
+async fn breaks(word: String) -> String {
+    tokio::time::sleep(LIMIT).await;
+    panic!("{word}")
+}
+
+workflow! {
+    of_a_call_beside_it(String) -> String {
+        let boss: Agent<String, String> =
+            Agent::new("You ask others.").tool(Tool::of::<breaks>()).tool(Tool::by_value("guest", guest(Overlap::Queue)));
+        START => boss => <ok: END, err: instead>;
+        instead => END;
+    }
+}
+
+#[node]
+async fn person(_: AgentError, ctx: &Context) -> String {
+    ctx.ask("what", "What shall we say?").await
+}
+
+workflow! {
+    of_a_run_that_continues(String) -> String { START => limited => <ok: END, err: person>; person => END; }
+}
+
+workflow! {
+    chat(String) -> String {
+        let guest: Agent<String, String> = guest(Overlap::Queue);
+        START => guest;
+    }
+}
+
+fn engine() -> Engine {
+    let builder = Engine::builder().resource(Models::new(Stalling));
+    builder.register::<of_a_run_that_continues>().register::<chat>().build().unwrap()
+}
+
+async fn start<W: Workflow<Input = String>>(engine: &Engine, text: &str) -> Run<W::Output> {
+    engine.start::<W>(text.to_owned()).state(SESSION, "ada".to_owned()).await.unwrap()
+}
+
+async fn result<T: Payload>(run: &Run<T>) -> T {
+    tokio::time::timeout(Duration::from_secs(600), run.result()).await.expect("the run ends").unwrap()
+}
+
+/// What the agent says that comes behind one of the same run which was dropped.
+async fn behind<W: Workflow<Input = String, Output = String>>(text: &str) -> (String, Vec<String>) {
+    let engine = engine();
+    let said = result(&start::<W>(&engine, text).await).await;
+    (said, texts(&Sessions::of(&engine).unwrap().get("chat", "ada").messages().await.unwrap()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_agent_of_its_run_does_not_wait_for_it() {
+    let alone = ("1 seen".to_owned(), vec!["instead".to_owned(), "1 seen".to_owned()]);
+    assert_eq!(behind::<of_a_node>("stall").await, alone);
+    assert_eq!(behind::<of_a_call>("stall").await, alone);
+    assert_eq!(behind::<of_a_dropped_call>("stall").await, alone);
+    assert_eq!(behind::<of_a_panic>("hello").await, alone);
+    assert_eq!(behind::<of_a_call_beside_it>("both").await, alone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nor_does_another_run_while_its_own_continues() {
+    let engine = engine();
+    let first = start::<of_a_run_that_continues>(&engine, "stall").await;
+    let second = start::<chat>(&engine, "hello").await;
+    assert_eq!(result(&second).await, "1 seen");
+    let Outcome::Waiting(_) = first.outcome().await.unwrap() else { panic!("a person is asked") };
+    first.answer("what", "good day").await.unwrap();
+    assert_eq!(result(&first).await, "good day");
+}
