@@ -177,7 +177,7 @@ impl AgentError {
                 ChatError::Model(error) => AgentError::Model(error),
                 ChatError::OverBudget(error) => AgentError::OverBudget(error),
                 ChatError::CutOff { usage, .. } => AgentError::cut_off(call, usage.output),
-                ChatError::TooLarge { size, limit } => AgentError::ReplyTooLarge { size, limit },
+                ChatError::TooLarge { size, limit, .. } => AgentError::ReplyTooLarge { size, limit },
             },
             ChildError::Fault(fault @ (Fault::Timeout { .. } | Fault::Panic { .. })) => {
                 let call = match call {

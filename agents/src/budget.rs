@@ -18,7 +18,7 @@ use crate::usage::{ModelUsage, spent};
 ///
 /// It is checked before each model call, and a call that is not covered fails as [`AgentError::OverBudget`](crate::AgentError::OverBudget).
 /// What was spent follows from the recorded replies, as in [`spent`](crate::spent()): it outlives a crash, and each completed call
-/// counts once, whatever is retried. A reply that was cut off counts for the run, and not for the agent that asks again. A recorded reply is returned even if the budget is smaller now. After `OverBudget` the run
+/// counts once, whatever is retried. A reply that was cut off, or is too large to be recorded, counts for the run, and not for the agent that asks again. A recorded reply is returned even if the budget is smaller now. After `OverBudget` the run
 /// can be retried with a larger one.
 ///
 /// The number of calls is never exceeded, also by agents that run in parallel. The tokens of a call are known when it has ended:

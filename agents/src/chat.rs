@@ -46,10 +46,18 @@ pub(crate) enum ChatError {
     #[error("the reply was cut off after {} tokens", usage.output)]
     CutOff { model: String, usage: Usage },
     #[error("the reply takes {size} bytes")]
-    TooLarge { size: u64, limit: u64 },
+    TooLarge { model: String, usage: Usage, size: u64, limit: u64 },
 }
 
 impl ChatError {
+    /// The model whose reply is of no use, and what it has cost; `None` if there is no reply.
+    pub(crate) fn paid(&self) -> Option<(&str, Usage)> {
+        match self {
+            ChatError::CutOff { model, usage } | ChatError::TooLarge { model, usage, .. } => Some((model, *usage)),
+            ChatError::Model(_) | ChatError::OverBudget(_) => None,
+        }
+    }
+
     /// Whether there is a reply, or a refusal, that leaves a session without the summary that was asked for. A turn can do without.
     pub(crate) fn is_no_summary(&self) -> bool {
         match self {
@@ -117,7 +125,8 @@ impl Chat {
         // Otherwise it would be lost, and not known what it was.
         match (ctx.__records(), call.size()) {
             (Some(limit), size) if size > limit.bytes() => {
-                Err(ChatError::TooLarge { size: size as u64, limit: limit.bytes() as u64 })
+                let ModelCall { model, usage, .. } = call;
+                Err(ChatError::TooLarge { model, usage, size: size as u64, limit: limit.bytes() as u64 })
             }
             _ => Ok(call),
         }

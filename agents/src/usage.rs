@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 use graphweft::{Event, EventKind};
 use serde::Deserialize;
 
+use crate::agent_error::SUMMARY;
 use crate::chat::ChatError;
 use crate::message::Usage;
 use crate::model_call::{FailedCall, ModelCall};
@@ -59,8 +60,9 @@ impl AddAssign for ModelUsage {
 
 /// What a run has spent, from its records: `spent(&engine.history(run).await?.unwrap_or_default())`.
 ///
-/// Each completed model call counts once, also one of an attempt that failed later, and each whose reply ended at its limit of tokens. A
-/// call that broke off is not counted: what its provider bills for it is not known here.
+/// Each completed model call counts once, also one of an attempt that failed later, and each whose reply ended at its limit of tokens or
+/// was too large to be recorded. A call that broke off is not counted: what its provider bills for it is not known here. A fork has the
+/// records of its origin up to its point, so their calls count in both.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -83,15 +85,15 @@ impl AddAssign for ModelUsage {
 /// ```
 pub fn spent<'e>(history: impl IntoIterator<Item = &'e Event>) -> Spent {
     let mut spent = Spent::new();
-    for event in history {
+    // A tool may return whatever it likes, also what looks like a reply.
+    for event in history.into_iter().filter(|event| is_model_call(&event.path)) {
         let of_call = match &event.kind {
             EventKind::NodeCompleted { output: Some(output), .. } => {
                 ModelCall::deserialize(output).ok().map(|call| (call.model, call.usage))
             }
-            EventKind::NodeFailed { error: Some(error), .. } => match FailedCall::deserialize(error) {
-                Ok(FailedCall { error: ChatError::CutOff { model, usage }, .. }) => Some((model, usage)),
-                _ => None,
-            },
+            EventKind::NodeFailed { error: Some(error), .. } => FailedCall::<ChatError>::deserialize(error)
+                .ok()
+                .and_then(|failed| failed.error.paid().map(|(model, usage)| (model.to_owned(), usage))),
             _ => None,
         };
         if let Some((model, usage)) = of_call {
@@ -99,4 +101,10 @@ pub fn spent<'e>(history: impl IntoIterator<Item = &'e Event>) -> Spent {
         }
     }
     spent
+}
+
+/// Whether a path is that of a model call, `desk/refunds/model:1`, as opposed to a tool of that name, `desk/refunds/model:1.0`.
+fn is_model_call(path: &str) -> bool {
+    let child = path.rsplit('/').next().and_then(|child| child.strip_prefix(MODEL)?.strip_prefix(':'));
+    child.is_some_and(|key| key == SUMMARY || key.parse::<u32>().is_ok())
 }

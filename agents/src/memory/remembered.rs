@@ -17,7 +17,7 @@ use super::error::SessionError;
 use super::session::log_of;
 use super::turn::{self, OpenTurn, Overlap};
 use crate::agent_error::{AgentError, CallOf, SUMMARY, fault_of};
-use crate::chat::{Chat, ChatError};
+use crate::chat::Chat;
 use crate::message::Message;
 use crate::model_call::{FailedCall, ModelCall};
 use crate::usage::{MODEL, ModelUsage};
@@ -228,10 +228,7 @@ where
         Err(ChildError::Error(FailedCall { error, .. })) if error.is_no_summary() => {
             tracing::warn!(session = log, run = turn.run, %error, "the model gave no summary of the session; the agent sees all that was said");
             note_without_summary(ctx, error.to_string()).await?;
-            let spent = match &error {
-                ChatError::CutOff { usage, .. } => ModelUsage { calls: 1, usage: *usage },
-                _ => nothing,
-            };
+            let spent = error.paid().map_or(nothing, |(_, usage)| ModelUsage { calls: 1, usage });
             return Ok((messages, spent));
         }
         replied => replied,

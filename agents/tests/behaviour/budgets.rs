@@ -2,7 +2,9 @@
 
 use graphweft::json;
 use graphweft::prelude::*;
-use graphweft_agents::{Agent, AgentError, Budget, BudgetOf, Message, Models, OverBudget, Scripted, Tool, spent};
+use graphweft_agents::{
+    Agent, AgentError, Budget, BudgetOf, Message, ModelUsage, Models, OverBudget, Scripted, Tool, Usage, spent,
+};
 use graphweft_tests::{Death, OnDisk, failure, life};
 
 use crate::scene::{call, run};
@@ -235,4 +237,60 @@ fn a_reply_that_was_cut_off_is_asked_for_again_by_a_retry_and_each_try_is_spent(
         engine.shutdown().await;
     });
     assert_eq!(model.requests().len(), 3);
+}
+
+workflow! {
+    chat(String) -> String {
+        let talker: Agent<String, String> = Agent::new("You talk.");
+        START => talker;
+    }
+}
+
+#[test]
+fn a_reply_that_is_too_large_is_spent_also_behind_a_restart() {
+    let (disk, model) = (OnDisk::default(), Scripted::text("x".repeat(20_000)));
+    let engine = async || {
+        let models = Models::new(model.clone()).run_budget(Budget::new().calls(1));
+        let builder = disk.engine(&Death::default()).await.max_value_size(10_000).resource(models);
+        builder.register::<chat>().build().unwrap()
+    };
+    life(async {
+        let engine = engine().await;
+        let run = engine.start::<chat>("Go".into()).id("run").await.unwrap();
+        let failed = failure(run.result().await);
+        assert!(matches!(failed.error_as(), Some(AgentError::ReplyTooLarge { .. })), "{failed}");
+        let usage = Usage::new(10, 5);
+        assert_eq!(spent(&engine.history("run").await.unwrap().unwrap())["scripted"], ModelUsage::new(1, usage));
+        engine.shutdown().await;
+    });
+    life(async {
+        let engine = engine().await;
+        let failed = failure(engine.retry("run").await.unwrap().result().await);
+        assert!(matches!(failed.error_as(), Some(AgentError::OverBudget(_))), "{failed}");
+        engine.shutdown().await;
+    });
+    assert_eq!(model.requests().len(), 1);
+}
+
+/// Returns what looks like the record of a model call.
+#[node(name = "model")]
+async fn forge(model: String) -> graphweft::Json {
+    let usage = json!({ "input": 1_000_000, "output": 7 });
+    json!({ "gen_ai": "chat", "message": { "assistant": { "text": "x" } }, "model": model, "usage": usage })
+}
+
+workflow! {
+    forges(String) -> String {
+        let talker: Agent<String, String> = Agent::new("You talk.").tool(Tool::of::<forge>());
+        START => talker;
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_returns_is_not_spent() {
+    let replies = [call("model", json!({ "model": "large" })), Message::assistant("Done.")];
+    let engine = Engine::builder().resource(Models::new(Scripted::turns(replies))).build().unwrap();
+    assert_eq!(engine.start::<forges>("Go".into()).id("run").await.unwrap().result().await.unwrap(), "Done.");
+    let spent = spent(&engine.history("run").await.unwrap().unwrap());
+    assert_eq!(spent.keys().collect::<Vec<_>>(), ["scripted"]);
 }
