@@ -11,7 +11,8 @@ use super::opaque::Kept;
 use crate::message::{Message, OpaquePart, ToolCall};
 use crate::model::Request;
 
-/// Sent in place of a reply without text and calls. Providers accept no empty message, and many no two of the user in a row.
+/// Sent in place of a reply without text and calls, and of a text of the user that has none. Providers accept no empty message, Anthropic no text
+/// of nothing but white space in any, and many no two messages of the user in a row.
 const EMPTY: &str = "(empty)";
 
 pub(super) fn of(request: &Request, format: &str) -> (ChatRequest, ChatOptions) {
@@ -64,8 +65,13 @@ fn messages(messages: &[Message], format: &str) -> Vec<ChatMessage> {
 /// Texts of the user that follow each other, such as the summary of a session and what was said behind it, are one message.
 fn end_of_texts(texts: &mut Vec<&str>, chat: &mut Vec<ChatMessage>) {
     if !texts.is_empty() {
-        chat.push(ChatMessage::user(std::mem::take(texts).join("\n\n")));
+        let text = std::mem::take(texts).join("\n\n");
+        chat.push(ChatMessage::user(if is_blank(&text) { EMPTY.to_owned() } else { text }));
     }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 /// The results of one turn are one message: Anthropic wants them together.
@@ -88,7 +94,7 @@ fn parts(text: &str, calls: &[ToolCall], opaque: &[OpaquePart], format: &str) ->
             other => parts.extend(other.into_content()),
         }
     }
-    if !text.is_empty() {
+    if !is_blank(text) {
         parts.push(ContentPart::from_text(text));
     } else if calls.is_empty() {
         parts.push(ContentPart::from_text(EMPTY));

@@ -261,10 +261,41 @@ async fn texts_of_the_user_that_follow_each_other_are_one_message() {
 
 #[tokio::test]
 async fn an_empty_reply_goes_back_as_a_text() {
-    for dialect in BOTH {
-        let body = sent(dialect, vec![Message::user("Hello?"), Message::assistant(""), Message::user("Well?")]).await;
-        assert!(body["messages"].to_string().contains("(empty)"), "{body}");
+    for (dialect, nothing) in BOTH.into_iter().flat_map(|dialect| ["", " \n\n"].map(|nothing| (dialect, nothing))) {
+        let said = vec![Message::user("Hello?"), Message::assistant(nothing), Message::user("Well?")];
+        let body = sent(dialect, said).await;
+        assert_eq!(texts_of(&body), ["Hello?", "(empty)", "Well?"], "{body}");
     }
+}
+
+#[tokio::test]
+async fn white_space_beside_calls_stays_here_and_an_empty_prompt_is_sent_as_a_text() {
+    let call = ToolCall::new("call-1", "look", json!({}));
+    let conversation = [
+        Message::user(" "),
+        Message::assistant("\n\n").with_calls([call]),
+        Message::tool("call-1", "look", "A lamp."),
+        Message::assistant("It is there."),
+        Message::user(""),
+    ];
+    for dialect in BOTH {
+        let body = sent(dialect, conversation.to_vec()).await;
+        assert_eq!(texts_of(&body), ["(empty)", "It is there.", "(empty)"], "{body}");
+    }
+}
+
+/// The texts of the user and of the model in a request, in both dialects.
+fn texts_of(body: &Json) -> Vec<String> {
+    let messages = body["messages"].as_array().unwrap().iter();
+    let said = messages.filter(|message| message["role"] == "user" || message["role"] == "assistant");
+    let texts = said.flat_map(|message| match &message["content"] {
+        // OpenAI takes it.
+        Json::String(text) if text.is_empty() && message["tool_calls"].is_array() => Vec::new(),
+        Json::String(text) => vec![text.clone()],
+        Json::Array(parts) => parts.iter().filter_map(|part| Some(part["text"].as_str()?.to_owned())).collect(),
+        _ => Vec::new(),
+    });
+    texts.collect()
 }
 
 #[tokio::test]
