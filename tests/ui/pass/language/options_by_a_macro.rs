@@ -2,10 +2,6 @@
 
 use graphweft::prelude::*;
 
-fn may_pass(error: &String) -> bool {
-    error.is_empty()
-}
-
 macro_rules! node_with {
     ($node:ident, $name:literal, $timeout:literal, $attempts:expr, $factor:literal, $when:path) => {
         #[node(
@@ -33,6 +29,6 @@ macro_rules! limited {
     };
 }
 
-node_with!(price, "price_of", "10s", 3, 1.5, may_pass);
+node_with!(price, "price_of", "10s", 3, 1.5, String::is_empty);
 
 limited!(shop, price, "1m", 2, 4);
