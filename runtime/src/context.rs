@@ -394,6 +394,14 @@ impl Context {
         self.0.run.max_size()
     }
 
+    /// Resolves when all that this attempt has asked for, or has dropped, is recorded; at once if the run is not recorded.
+    #[doc(hidden)]
+    pub async fn __recorded(&self) {
+        if self.__records().is_some() {
+            self.0.requests().recorded().await;
+        }
+    }
+
     /// Ends the attempt with a fault: it never resolves, and the node is not polled again. For nodes written by hand whose error
     /// cannot hold a [`Fault`], such as that of a child; a fault ends the run unless its retries go on or `err` is routed.
     ///

@@ -44,7 +44,7 @@ pub enum SessionEntry {
         /// The prompt, the replies of the model, and the results of its tools.
         messages: Vec<Message>,
     },
-    /// An agent has failed, or the run that it was in is over, and it adds nothing. Its next attempt opens a turn of its own.
+    /// An agent has failed or was dropped, or the run that it was in is over, and it adds nothing. Its next attempt opens a turn of its own.
     Closed {
         /// Its turn.
         turn: TurnId,

@@ -125,7 +125,8 @@ impl Remembered {
         Ok(())
     }
 
-    /// The agent has failed, and the run may go on: others need not wait for its end. If this cannot be written, they do.
+    /// The agent has failed, and the run may go on: others need not wait for its end. If this cannot be written, they see by the records of
+    /// the run that it has left.
     pub(crate) async fn close(self) {
         if let Place::Session(session) = self.place {
             let InSession { logs, log, turn, .. } = &*session;
@@ -163,6 +164,8 @@ async fn come(
     // A run that was forked behind this step has the recorded turn of its origin, and adds one of its own.
     let first = TurnId { run: run.to_owned(), ..turn };
     let (mut turn, mut since) = (first.clone(), until);
+    // Others see by the records of this run whether its agent is there, and close the turn of one that is not.
+    ctx.__recorded().await;
     for again in 1_u32.. {
         // That of its origin is none that a fork has closed, or could use.
         if turn.run == run && !turn::is_closed(logs, log, &turn, since).await? {
@@ -184,6 +187,8 @@ async fn wait_for_turn(
     which: &str,
 ) -> Result<OpenTurn, AgentError> {
     let (run, path) = (ctx.run_id(), ctx.path());
+    // As well as those of an agent that its run has dropped for this one.
+    ctx.__recorded().await;
     let is_passing = |error: &SessionError| matches!(error, SessionError::Store { .. });
     for look in 1_u32.. {
         let turn = ctx.step(STEP, || turn::look(engine, log, run, &path, overlap)).key(format!("{which}{look}"));

@@ -26,7 +26,7 @@ use super::presence::{Presence, is_inside};
 /// resumed by the agent that leaves. What is recorded of the wait is a timer of 30 seconds: that is what wakes such a run if the one that it waits for was cancelled.
 ///
 /// A run is in a session from the time when its agent comes until the agent ends, or the run does. While a person is asked, for an
-/// approval, the agent is at work. An agent that has failed has left, and so has one that was dropped, such as by the time limit of its node: if its node or the run is retried, it comes again, behind those that came meanwhile.
+/// approval, the agent is at work. An agent that has failed has left, and so has one that was dropped with its node or with the call of it, such as by a time limit: if its node or the run is retried, it comes again, behind those that came meanwhile. One that a node runs in its own body, by [`Agent::run`](crate::Agent::run), and drops there, is in the session until that attempt of the node ends.
 ///
 /// A user who writes a second line before the answer to the first wants an answer to both:
 ///

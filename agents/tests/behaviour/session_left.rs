@@ -8,8 +8,9 @@ use graphweft::prelude::*;
 use graphweft::{Payload, Workflow};
 use graphweft_agents::{
     Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
-    Scripted, Sessions, Tool,
+    Scripted, SessionError, Sessions, Tool,
 };
+use graphweft_tests::{Death, OnDisk, failure, life};
 
 use crate::scene::{last_text, results, texts};
 
@@ -85,6 +86,20 @@ workflow! {
     of_a_dropped_call(String) -> String { START => drops; }
 }
 
+/// As `drops`, by the clock of the computer.
+#[node]
+async fn drops_soon(text: String, ctx: &Context) -> Result<String, AgentError> {
+    let first = ctx.call_as("first", guest(Overlap::Queue), text);
+    if let Ok(said) = tokio::time::timeout(Duration::from_millis(20), first).await {
+        return Ok(said?);
+    }
+    Ok(ctx.call_as("second", guest(Overlap::Reject), "instead".to_owned()).await?)
+}
+
+workflow! {
+    of_a_call_dropped_soon(String) -> String { START => drops_soon; }
+}
+
 workflow! {
     of_a_panic(String) -> String {
         let checked: Agent<String, String> = guest(Overlap::Queue).check(|said: &String| panic!("{said}"));
@@ -125,6 +140,29 @@ workflow! {
     }
 }
 
+workflow! {
+    inside(String) -> String {
+        let guest: Agent<String, String> = guest(Overlap::Queue);
+        START => guest;
+    }
+}
+
+#[node]
+async fn calls_inside(text: String, ctx: &Context) -> String {
+    ctx.call::<inside>(text).await.unwrap()
+}
+
+workflow! {
+    around(String) -> String { START => calls_inside; }
+}
+
+workflow! {
+    refuses(String) -> String {
+        let guest: Agent<String, String> = guest(Overlap::Reject);
+        START => guest;
+    }
+}
+
 fn engine() -> Engine {
     let builder = Engine::builder().resource(Models::new(Stalling));
     builder.register::<of_a_run_that_continues>().register::<chat>().build().unwrap()
@@ -136,6 +174,14 @@ async fn start<W: Workflow<Input = String>>(engine: &Engine, text: &str) -> Run<
 
 async fn result<T: Payload>(run: &Run<T>) -> T {
     tokio::time::timeout(Duration::from_secs(600), run.result()).await.expect("the run ends").unwrap()
+}
+
+/// Resolves when an agent is in the session.
+async fn has_come(engine: &Engine) {
+    let session = Sessions::of(engine).unwrap().get("chat", "ada");
+    while session.entries().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// What the agent says that comes behind one of the same run which was dropped.
@@ -159,9 +205,38 @@ async fn the_next_agent_of_its_run_does_not_wait_for_it() {
 async fn nor_does_another_run_while_its_own_continues() {
     let engine = engine();
     let first = start::<of_a_run_that_continues>(&engine, "stall").await;
+    has_come(&engine).await;
     let second = start::<chat>(&engine, "hello").await;
     assert_eq!(result(&second).await, "1 seen");
     let Outcome::Waiting(_) = first.outcome().await.unwrap() else { panic!("a person is asked") };
     first.answer("what", "good day").await.unwrap();
     assert_eq!(result(&first).await, "good day");
+}
+
+#[test]
+fn its_run_has_recorded_that_it_was_dropped_before_the_next_one_looks() {
+    let disk = OnDisk::default();
+    life(async {
+        let builder = disk.engine(&Death::default()).await.resource(Models::new(Stalling));
+        let engine = builder.register::<of_a_call_dropped_soon>().build().unwrap();
+        let run = start::<of_a_call_dropped_soon>(&engine, "stall").await;
+        assert_eq!(run.result().await.unwrap(), "1 seen");
+        engine.shutdown().await;
+    });
+}
+
+#[tokio::test]
+async fn one_in_a_called_workflow_is_there_again_when_its_run_is_retried() {
+    let builder = Engine::builder().resource(Models::new(Stalling));
+    let engine = builder.register::<around>().register::<refuses>().build().unwrap();
+    let first = start::<around>(&engine, "stall").await;
+    has_come(&engine).await;
+    first.cancel().await.unwrap();
+    assert_eq!(first.outcome().await, Ok(Outcome::Cancelled));
+
+    let retried = engine.retry(first.id()).await.unwrap();
+    let failed = failure(start::<refuses>(&engine, "hello").await.result().await);
+    let Some(AgentError::Session(SessionError::Busy { run, .. })) = failed.error_as() else { panic!("{failed}") };
+    assert_eq!(run, first.id());
+    retried.cancel().await.unwrap();
 }
