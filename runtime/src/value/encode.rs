@@ -43,8 +43,8 @@ impl Unrecordable {
         let Unreadable { field, message } = error;
         let way = if field == "." { Vec::new() } else { vec![Part::Field(field)] };
         let message = format!(
-            "its own type would not read it back: {message}; `tag`, `untagged` and `flatten` of serde read no `i128` and no `u128`: \
-             leave these attributes out, or give it another type, such as a text"
+            "its own type would not read it back: {message}; `tag`, `untagged` and `flatten` of serde read no `i128` and no `u128`, and \
+             no numbers as the keys of a map that is merged: leave these attributes out, or give it another type, such as a text"
         );
         Unrecordable { way, message, is_too_deep: false }
     }

@@ -36,12 +36,12 @@ use form::MAX_DEPTH;
 
 use crate::field::Unreadable;
 
-/// A value as it is recorded, in a form that its type reads.
+/// A value as it is recorded, in a form that its type reads: of several in one that a reducer merges others into.
 ///
 /// # Errors
 /// If there is none.
 pub(crate) fn encode<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
-    encode_or(value, max, Form::ExactKeys)
+    encode_in(value, max, &[Form::ExactKeysInside, Form::ExactKeys])
 }
 
 /// A value as it is recorded, in a form that its type reads, and that a reducer merges into others of it.
@@ -49,18 +49,24 @@ pub(crate) fn encode<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize) -
 /// # Errors
 /// If there is none.
 pub(crate) fn encode_merged<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
-    encode_or(value, max, Form::ExactKeysInside)
+    encode_in(value, max, &[Form::ExactKeysInside])
 }
 
-/// In a second form if its type does not read the first one.
-fn encode_or<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize, second: Form) -> Result<Json, Unrecordable> {
-    let Encoded { json, is_doubtful } = encode::encode(value, max, Form::Exact)?;
-    if !is_doubtful || decode::<T>(&json).is_ok() {
+/// In the first of these forms that its type reads, if it may not read the shortest one.
+fn encode_in<T: Serialize + DeserializeOwned>(value: &T, max: MaxSize, forms: &[Form]) -> Result<Json, Unrecordable> {
+    let Encoded { mut json, is_doubtful } = encode::encode(value, max, Form::Exact)?;
+    if !is_doubtful {
         return Ok(json);
     }
-    let json = encode::encode(value, max, second)?.json;
-    decode::<T>(&json).map_err(Unrecordable::not_read_back)?;
-    Ok(json)
+    let mut is_read = decode::<T>(&json).map(drop);
+    for form in forms {
+        if is_read.is_ok() {
+            break;
+        }
+        json = encode::encode(value, max, *form)?.json;
+        is_read = decode::<T>(&json).map(drop);
+    }
+    is_read.map(|()| json).map_err(Unrecordable::not_read_back)
 }
 
 /// An error as it is recorded, whose type is not the one that reads it.

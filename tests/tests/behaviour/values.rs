@@ -278,6 +278,16 @@ async fn what_is_merged_is_recorded_in_a_form_that_its_type_reads() {
 }
 
 #[tokio::test]
+async fn a_map_with_which_a_run_begins_takes_what_is_merged_into_it() {
+    let engine = Engine::builder().build().unwrap();
+    let begins: BTreeMap<_, _> = (7..).zip(Entry::all()).collect();
+    let run = engine.start::<noting>(Entry::all()).state(NUMBERED, begins.clone()).await.unwrap();
+    let (_, mut numbered) = run.result().await.unwrap();
+    assert_eq!(numbered.split_off(&7), begins);
+    assert_eq!(numbered, (1..).zip(Entry::all()).collect());
+}
+
+#[tokio::test]
 async fn what_is_merged_beyond_a_run_is_recorded_in_a_form_that_its_type_reads() {
     const OF_APP: StateKey<Vec<Entry>, Append, App> = StateKey::new("entries");
     let engine = Engine::builder().build().unwrap();
