@@ -49,6 +49,9 @@ else
     features=graphweft-postgres-tests/server,graphweft-cli/postgres,approvals/server
     workspace=(cargo test --locked --workspace --exclude graphweft-restate-tests --features "$features")
     mapfile -t tests < <(sed -n '/^\[\[test\]\]$/{n;s/^name = "\(.*\)"$/--test=\1/p}' postgres/tests/Cargo.toml)
+    # One that is not in that list would not be run.
+    files=(postgres/tests/tests/*.rs)
+    [ "${#tests[@]}" -eq "${#files[@]}" ] || { echo "postgres/tests/Cargo.toml has to have a [[test]] with a name for each file in tests/" >&2; exit 1; }
     "${workspace[@]}" "${tests[@]}" --test postgres
     "${workspace[@]}" --test service machines
 fi

@@ -43,5 +43,8 @@ else
     # See postgres/tests/with_server.sh.
     cd "$root"
     mapfile -t tests < <(sed -n '/^\[\[test\]\]$/{n;s/^name = "\(.*\)"$/--test=\1/p}' restate/tests/Cargo.toml)
+    # One that is not in that list would not be run.
+    files=(restate/tests/tests/*.rs)
+    [ "${#tests[@]}" -eq "${#files[@]}" ] || { echo "restate/tests/Cargo.toml has to have a [[test]] with a name for each file in tests/" >&2; exit 1; }
     cargo test --locked --workspace --exclude graphweft-postgres-tests --features graphweft-restate-tests/server "${tests[@]}"
 fi
