@@ -18,7 +18,7 @@ pub(crate) fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
     let krate = options.krate.clone().unwrap_or_else(|| parse_quote!(::graphweft_agents));
     let graphweft = options.node.krate.clone().unwrap_or_else(|| parse_quote!(::graphweft));
     let mut of_function = Diagnostics::default();
-    let Some(mut node) = parse(item.clone(), &options.node, &mut of_function) else {
+    let Ok(mut node) = parse(item.clone(), &options.node, &mut of_function) else {
         let start = behind_attributes(&item).unwrap_or_else(Span::call_site);
         diagnostics
             .error(start, "`#[agent]` can only be used on a function")

@@ -19,19 +19,19 @@ use tokio::sync::Notify;
 
 use crate::scene::{call, texts};
 
-fn guest(overlap: Overlap) -> Agent<String, String> {
+pub(crate) fn guest(overlap: Overlap) -> Agent<String, String> {
     Agent::new("You chat.").memory(Memory::session("chat").overlap(overlap))
 }
 
 workflow! {
-    queued(String) -> String {
+    pub(crate) queued(String) -> String {
         let guest: Agent<String, String> = guest(Overlap::Queue);
         START => guest;
     }
 }
 
 workflow! {
-    rejected(String) -> String {
+    pub(crate) rejected(String) -> String {
         let guest: Agent<String, String> = guest(Overlap::Reject);
         START => guest;
     }
@@ -140,7 +140,7 @@ async fn said(engine: &Engine) -> Vec<String> {
 }
 
 /// Until another run has come to the session.
-async fn come(engine: &Engine, runs: usize) {
+pub(crate) async fn come(engine: &Engine, runs: usize) {
     let session = Sessions::of(engine).unwrap().get("chat", "ada");
     while session.entries().await.unwrap().len() < runs {
         tokio::task::yield_now().await;

@@ -7,11 +7,12 @@ use graphweft::json;
 use graphweft::prelude::*;
 use graphweft::{Payload, Workflow};
 use graphweft_agents::{
-    Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
-    Scripted, SessionError, Sessions, Tool,
+    Agent, AgentError, ChatModel, Delta, Message, ModelError, Models, Overlap, Reply, Request, SESSION, Scripted,
+    SessionError, Sessions, Tool,
 };
 use graphweft_tests::{Death, OnDisk, failure, life};
 
+use crate::overlap::{come, guest, queued, rejected};
 use crate::scene::{last_text, results, texts};
 
 /// Never replies to `stall`, calls two tools at `both`, and otherwise says how many messages it has seen.
@@ -38,10 +39,6 @@ impl ChatModel for Stalling {
             Ok(Scripted::reply(request, Message::assistant(format!("{} seen", request.messages.len()))))
         })
     }
-}
-
-fn guest(overlap: Overlap) -> Agent<String, String> {
-    Agent::new("You chat.").memory(Memory::session("chat").overlap(overlap))
 }
 
 /// Longer than this no agent of these tests waits for a model.
@@ -73,27 +70,28 @@ workflow! {
     of_a_call(String) -> String { START => calls; }
 }
 
-#[node]
-async fn drops(text: String, ctx: &Context) -> Result<String, AgentError> {
+/// Drops the call of an agent after some time, and calls another one.
+async fn drop_after(limit: Duration, text: String, ctx: &Context) -> Result<String, AgentError> {
     let first = ctx.call_as("first", guest(Overlap::Queue), text);
-    if let Ok(said) = tokio::time::timeout(LIMIT, first).await {
+    if let Ok(said) = tokio::time::timeout(limit, first).await {
         return Ok(said?);
     }
     Ok(ctx.call_as("second", guest(Overlap::Reject), "instead".to_owned()).await?)
+}
+
+#[node]
+async fn drops(text: String, ctx: &Context) -> Result<String, AgentError> {
+    drop_after(LIMIT, text, ctx).await
 }
 
 workflow! {
     of_a_dropped_call(String) -> String { START => drops; }
 }
 
-/// As `drops`, by the clock of the computer.
+/// By the clock of the computer.
 #[node]
 async fn drops_soon(text: String, ctx: &Context) -> Result<String, AgentError> {
-    let first = ctx.call_as("first", guest(Overlap::Queue), text);
-    if let Ok(said) = tokio::time::timeout(Duration::from_millis(20), first).await {
-        return Ok(said?);
-    }
-    Ok(ctx.call_as("second", guest(Overlap::Reject), "instead".to_owned()).await?)
+    drop_after(Duration::from_millis(20), text, ctx).await
 }
 
 workflow! {
@@ -133,39 +131,18 @@ workflow! {
     of_a_run_that_continues(String) -> String { START => limited => <ok: END, err: person>; person => END; }
 }
 
-workflow! {
-    chat(String) -> String {
-        let guest: Agent<String, String> = guest(Overlap::Queue);
-        START => guest;
-    }
-}
-
-workflow! {
-    inside(String) -> String {
-        let guest: Agent<String, String> = guest(Overlap::Queue);
-        START => guest;
-    }
-}
-
 #[node]
 async fn calls_inside(text: String, ctx: &Context) -> String {
-    ctx.call::<inside>(text).await.unwrap()
+    ctx.call::<queued>(text).await.unwrap()
 }
 
 workflow! {
     around(String) -> String { START => calls_inside; }
 }
 
-workflow! {
-    refuses(String) -> String {
-        let guest: Agent<String, String> = guest(Overlap::Reject);
-        START => guest;
-    }
-}
-
 fn engine() -> Engine {
     let builder = Engine::builder().resource(Models::new(Stalling));
-    builder.register::<of_a_run_that_continues>().register::<chat>().build().unwrap()
+    builder.register::<of_a_run_that_continues>().register::<queued>().build().unwrap()
 }
 
 async fn start<W: Workflow<Input = String>>(engine: &Engine, text: &str) -> Run<W::Output> {
@@ -174,14 +151,6 @@ async fn start<W: Workflow<Input = String>>(engine: &Engine, text: &str) -> Run<
 
 async fn result<T: Payload>(run: &Run<T>) -> T {
     tokio::time::timeout(Duration::from_secs(600), run.result()).await.expect("the run ends").unwrap()
-}
-
-/// Resolves when an agent is in the session.
-async fn has_come(engine: &Engine) {
-    let session = Sessions::of(engine).unwrap().get("chat", "ada");
-    while session.entries().await.unwrap().is_empty() {
-        tokio::task::yield_now().await;
-    }
 }
 
 /// What the agent says that comes behind one of the same run which was dropped.
@@ -205,8 +174,8 @@ async fn the_next_agent_of_its_run_does_not_wait_for_it() {
 async fn nor_does_another_run_while_its_own_continues() {
     let engine = engine();
     let first = start::<of_a_run_that_continues>(&engine, "stall").await;
-    has_come(&engine).await;
-    let second = start::<chat>(&engine, "hello").await;
+    come(&engine, 1).await;
+    let second = start::<queued>(&engine, "hello").await;
     assert_eq!(result(&second).await, "1 seen");
     let Outcome::Waiting(_) = first.outcome().await.unwrap() else { panic!("a person is asked") };
     first.answer("what", "good day").await.unwrap();
@@ -228,14 +197,14 @@ fn its_run_has_recorded_that_it_was_dropped_before_the_next_one_looks() {
 #[tokio::test]
 async fn one_in_a_called_workflow_is_there_again_when_its_run_is_retried() {
     let builder = Engine::builder().resource(Models::new(Stalling));
-    let engine = builder.register::<around>().register::<refuses>().build().unwrap();
+    let engine = builder.register::<around>().register::<rejected>().build().unwrap();
     let first = start::<around>(&engine, "stall").await;
-    has_come(&engine).await;
+    come(&engine, 1).await;
     first.cancel().await.unwrap();
     assert_eq!(first.outcome().await, Ok(Outcome::Cancelled));
 
     let retried = engine.retry(first.id()).await.unwrap();
-    let failed = failure(start::<refuses>(&engine, "hello").await.result().await);
+    let failed = failure(start::<rejected>(&engine, "hello").await.result().await);
     let Some(AgentError::Session(SessionError::Busy { run, .. })) = failed.error_as() else { panic!("{failed}") };
     assert_eq!(run, first.id());
     retried.cancel().await.unwrap();

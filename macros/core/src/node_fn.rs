@@ -24,14 +24,14 @@ pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
     let (options, mut diagnostics) = parse_node_attribute(editor::options_without_cursor(args.clone()));
     match signature::parse(item.clone(), &options, &mut diagnostics) {
         // Within an `impl` or a `trait` no type is possible beside the function.
-        Some(node) if node.signature.receiver().is_some() || !node.has_body => {
+        Ok(node) if node.signature.receiver().is_some() || !node.has_body => {
             let errors = diagnostics.into_compile_errors();
             let NodeFn { attributes, visibility, signature, body, .. } = node;
             quote::quote!(#(#attributes)* #visibility #signature #body #errors)
         }
-        Some(node) => emit::node(&node, &options, &diagnostics, &args),
-        None if signature::is_unreadable(item.clone()) => emit::unreadable(&item, &options, &diagnostics),
-        None => {
+        Ok(node) => emit::node(&node, &options, &diagnostics, &args),
+        Err(Some(name)) => emit::unreadable(&item, &name, &options, &diagnostics),
+        Err(None) => {
             let errors = diagnostics.into_compile_errors();
             quote::quote!(#item const _: () = { #errors };)
         }

@@ -107,20 +107,30 @@ fn broken(node: &NodeFn, krate: &Path, diagnostics: &Diagnostics) -> TokenStream
     } else {
         (quote!(__Unknown), quote!(__Unknown))
     };
-    let errors = if knows_inputs && knows_output {
-        diagnostics.into_compile_errors()
-    } else {
-        let (unknown, others) = diagnostics.into_error_value();
-        quote! {
-            const __UNKNOWN: ::core::primitive::bool = #unknown;
-            type __Unknown = <() as #krate::__::Split<__UNKNOWN>>::Output;
-            #others
-        }
-    };
+    let errors =
+        if knows_inputs && knows_output { diagnostics.into_compile_errors() } else { unknown_type(krate, diagnostics) };
+    let implementation = without_body(name, krate, [&input, &output, &error]);
     quote! {
         #errors
         #[allow(unused_imports, reason = "what it returns may be unknown")]
         use #krate::__::Plain as _;
+        #implementation
+    }
+}
+
+/// The type `__Unknown`, which is an error itself: that of the diagnostics.
+fn unknown_type(krate: &Path, diagnostics: &Diagnostics) -> TokenStream {
+    let (unknown, others) = diagnostics.into_error_value();
+    quote! {
+        const __UNKNOWN: ::core::primitive::bool = #unknown;
+        type __Unknown = <() as #krate::__::Split<__UNKNOWN>>::Output;
+        #others
+    }
+}
+
+/// The implementation of a node that is an error: with its input, output and error.
+fn without_body(name: &Ident, krate: &Path, [input, output, error]: [&TokenStream; 3]) -> TokenStream {
+    quote! {
         impl #krate::Node for #name {
             type Input = #input;
             type Output = #output;
@@ -135,36 +145,22 @@ fn broken(node: &NodeFn, krate: &Path, diagnostics: &Diagnostics) -> TokenStream
 }
 
 /// A function whose signature does not parse is a node with types that are errors themselves.
-pub fn unreadable(item: &TokenStream, options: &NodeOptions, diagnostics: &Diagnostics) -> TokenStream {
-    let Some(name) = super::signature::name_of_function(item.clone()) else { return item.clone() };
+pub fn unreadable(item: &TokenStream, name: &Ident, options: &NodeOptions, diagnostics: &Diagnostics) -> TokenStream {
     let krate = options.krate.clone().unwrap_or_else(default_crate);
-    let (unknown, others) = diagnostics.into_error_value();
     let visibility = item.clone().into_iter().skip_while(|token| !is_word(token, "pub"));
     let is_restriction = |token: &TokenTree| matches!(token, TokenTree::Group(_)) || is_word(token, "pub");
     let visibility: TokenStream = visibility.take_while(is_restriction).collect();
-    let default = default_impl(&name);
+    let errors = unknown_type(&krate, diagnostics);
+    let unknown = quote!(__Unknown);
+    let implementation = without_body(name, &krate, [&unknown; 3]);
+    let default = default_impl(name);
     quote! {
         #item
 
         #[allow(non_camel_case_types, missing_docs, dead_code, reason = "the node of that function")]
         #visibility struct #name {}
 
-        const _: () = {
-            const __UNKNOWN: ::core::primitive::bool = #unknown;
-            type __Unknown = <() as #krate::__::Split<__UNKNOWN>>::Output;
-            #others
-            impl #krate::Node for #name {
-                type Input = __Unknown;
-                type Output = __Unknown;
-                type Error = __Unknown;
-                async fn run(
-                    &self, _: Self::Input, _: &#krate::Context,
-                ) -> ::core::result::Result<Self::Output, Self::Error> {
-                    ::core::future::pending().await
-                }
-            }
-            #default
-        };
+        const _: () = { #errors #implementation #default };
     }
 }
 

@@ -113,8 +113,11 @@ impl Parse for Function {
 /// How many inputs a node may have: as many as serde reads in a tuple.
 const MOST_INPUTS: usize = 16;
 
-/// Reads the function; `None` where it is none, with the reason.
-pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnostics) -> Option<NodeFn> {
+/// Reads the function.
+///
+/// # Errors
+/// The reason is among the diagnostics. Where it is that the signature does not parse: the name of the function.
+pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnostics) -> Result<NodeFn, Option<Ident>> {
     let start = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
     let name = name_of_function(item.clone());
     let Ok(mut function) = Parser::parse2(Function::parse, item) else {
@@ -122,12 +125,12 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
             diagnostics
                 .error(&name, format!("the signature of `{name}` cannot be read"))
                 .help("each parameter has a name and a type: `#[node] async fn name(input: Input) -> Output { .. }`");
-            return None;
+            return Err(Some(name));
         }
         diagnostics
             .error(start, "`#[node]` can only be used on a function")
             .help("write `#[node] async fn name(input: Input) -> Output { .. }`; a type implements `Node` by hand");
-        return None;
+        return Err(None);
     };
     let has_body = function.body.to_string().trim() != ";";
     if !has_body {
@@ -159,18 +162,13 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
         diagnostics
             .error(Blame::tokens(one_more), format!("a node has at most {MOST_INPUTS} inputs, and this is one more"))
             .help("put those that belong together into a struct with `#[value]`");
-        return None;
+        return Err(None);
     }
-    Some(node)
-}
-
-/// Whether this is a function that does not parse.
-pub fn is_unreadable(item: TokenStream) -> bool {
-    name_of_function(item.clone()).is_some() && Parser::parse2(Function::parse, item).is_err()
+    Ok(node)
 }
 
 /// The name behind `fn`, also of a function that does not parse. `None` for a method: beside one there can be no type.
-pub fn name_of_function(item: TokenStream) -> Option<Ident> {
+fn name_of_function(item: TokenStream) -> Option<Ident> {
     let is_fn = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "fn");
     let mut tokens = item.into_iter().skip_while(|token| !is_fn(token)).skip(1);
     let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(parameters))) = (tokens.next(), tokens.next()) else {
