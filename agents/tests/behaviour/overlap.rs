@@ -159,10 +159,11 @@ async fn sleeps(engine: &Engine, id: &str) -> (usize, bool) {
     (slept.len(), slept.into_iter().all(|is_early| is_early))
 }
 
-/// A run that has come to the session sleeps until its turn comes; it may not yet.
+/// A run that has come to the session sleeps until its turn comes; it may not yet. It rests shortly after its timer is set.
 async fn until_it_sleeps(engine: &Engine, id: &str) {
+    let rests = async || engine.get_run(id).await.unwrap().unwrap().status().await.unwrap() == RunStatus::Sleeping;
     let sleeps = async {
-        while sleeps(engine, id).await.0 == 0 {
+        while sleeps(engine, id).await.0 == 0 || !rests().await {
             tokio::task::yield_now().await;
         }
     };
