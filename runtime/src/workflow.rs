@@ -75,6 +75,8 @@ pub trait HasKeys {
 pub trait Depth: 'static {
     /// A workflow as a node of a graph of this depth.
     type Keys<W: Workflow>: HasKeys;
+    /// That of the graph of a `[..]` in a graph of this depth, which takes as many constants as a workflow.
+    type Inside: Depth;
 }
 
 /// A workflow in expression position, from an `I` to an `O`.

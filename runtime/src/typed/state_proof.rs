@@ -24,10 +24,12 @@ pub struct Unseen;
 
 impl<D: Depth> Depth for Deeper<D> {
     type Keys<W: Workflow> = W::Keys<D>;
+    type Inside = D;
 }
 
 impl Depth for Deepest {
     type Keys<W: Workflow> = Unseen;
+    type Inside = Self;
 }
 
 impl HasKeys for Unseen {
@@ -52,7 +54,8 @@ type Four<D> = Deeper<Deeper<Deeper<Deeper<D>>>>;
 type Sixteen<D> = Four<Four<Four<Four<D>>>>;
 
 /// The depth at which graphs are proven: 32, which is more than the workflows that may be inside each other. A constant may be
-/// made of another that is made of another, and so on for 128 (rustc's limit of its queries); a depth takes three of those.
+/// made of another that is made of another, and so on for 128 (rustc's limit of its queries); a depth takes three of those, and
+/// so does a `[..]` around a workflow, which takes a depth of its own.
 pub type FullDepth = Sixteen<Sixteen<Deepest>>;
 
 /// Asks what a node does with the state that is a workflow, at a depth.

@@ -53,3 +53,36 @@ async fn two_workflows_may_call_each_other() {
     workflow! { is_odd(u32) -> bool { START => down => <some: is_even, none: no>; } }
     assert!(is_odd(7).await.unwrap());
 }
+
+#[tokio::test]
+async fn a_workflow_may_run_itself_for_each_item() {
+    #[node]
+    async fn below(n: u32) -> Vec<u32> {
+        (0..n).collect()
+    }
+    #[node]
+    async fn count(below: Vec<u32>) -> u32 {
+        1 + below.iter().sum::<u32>()
+    }
+    workflow! { tree(u32) -> u32 { START => below => [tree] => count; } }
+    assert_eq!(tree(3).await.unwrap(), 8);
+}
+
+#[tokio::test]
+async fn two_workflows_may_run_each_other_for_each_item_of_each_item() {
+    #[node]
+    async fn below(n: u32) -> Vec<Vec<u32>> {
+        vec![(0..n).collect()]
+    }
+    #[node]
+    async fn row(items: Vec<u32>) -> Vec<u32> {
+        items
+    }
+    #[node]
+    async fn count(below: Vec<Vec<u32>>) -> u32 {
+        1 + below.iter().flatten().sum::<u32>()
+    }
+    workflow! { oak(u32) -> u32 { START => below => [row => [elm]] => count; } }
+    workflow! { elm(u32) -> u32 { START => below => [row => [oak]] => count; } }
+    assert_eq!(oak(3).await.unwrap(), 8);
+}

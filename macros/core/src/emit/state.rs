@@ -237,6 +237,7 @@ impl<'a> StateEmission<'a> {
     /// What the graphs inside the nodes do.
     fn of_graphs(&self, graph: usize, depth: &TokenStream, form: Form) -> TokenStream {
         let Some(PackedFlow { emission, .. }) = self.graphs.get(graph) else { return quote!([]) };
+        let of_nodes = self.depth_inside(graph, depth);
         let facts = (0..emission.flow.nodes.len()).map(|node| {
             if let Some(inside) = self.inside(graph, node) {
                 let items = self.items(inside, &self.found_facts(inside, depth, form));
@@ -245,12 +246,23 @@ impl<'a> StateEmission<'a> {
             match emission.known_type(node) {
                 Some(ty) => {
                     let ty = argument(&ty);
-                    quote!(__gw::WorkflowProbe::<#ty, #depth>::OF_GRAPH)
+                    quote!(__gw::WorkflowProbe::<#ty, #of_nodes>::OF_GRAPH)
                 }
                 None => quote!(::core::option::Option::None),
             }
         });
         quote!([#(#facts),*])
+    }
+
+    /// The depth of the nodes of a graph: each `[..]` around it takes one.
+    fn depth_inside(&self, graph: usize, depth: &TokenStream) -> TokenStream {
+        match self.graphs.get(graph) {
+            Some(inside) if inside.first > 0 => {
+                let around = self.depth_inside(inside.around.0, depth);
+                quote!(<#around as __gw::Depth>::Inside)
+            }
+            _ => depth.clone(),
+        }
     }
 
     /// `[..]` as a node.
