@@ -60,6 +60,23 @@ pub struct Signature {
     pub span: Span,
 }
 
+impl Signature {
+    /// One that could not be read.
+    pub fn unknown(span: Span) -> Self {
+        let mut signature =
+            Signature { inputs: Vec::new(), output: None, knows_inputs: false, knows_output: true, span };
+        signature.loses_output();
+        signature
+    }
+
+    /// Its output could not be read, or is not valid there.
+    pub fn loses_output(&mut self) {
+        self.knows_output = false;
+        // For the graph that is not `()`, which START alone could give.
+        self.output = Some(syn::parse_quote!(()));
+    }
+}
+
 /// `let name = ..;`
 pub struct Let {
     /// The name that the node has in this workflow.

@@ -305,3 +305,26 @@ fn syntax_and_graph_in_one_go_is_told() {
         ],
     );
 }
+
+#[test]
+fn a_name_alone_is_told() {
+    tells(
+        "checkout",
+        &[
+            "checkout: `checkout` alone is no workflow",
+            "  help: one with a name has a head and a graph: `checkout(Order) -> Receipt { START => first => second; }`",
+            "  help: in an expression it is a graph: `START => checkout`",
+        ],
+    );
+}
+
+#[test]
+fn a_name_alone_with_a_visibility_is_told_once() {
+    tells(
+        "pub checkout",
+        &[
+            "checkout: workflow `checkout` does not say what it takes",
+            "  help: write its input behind the name: `checkout(Order)`, or `checkout()` where it takes none",
+        ],
+    );
+}

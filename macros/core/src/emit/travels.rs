@@ -43,11 +43,15 @@ pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStr
         return quote!(#check type __Input = #input;);
     };
     let input = match signature.inputs.as_slice() {
+        _ if !signature.knows_inputs => quote!(__Unknown),
         [] => quote!(()),
         [one] => apart(one),
         several => quote!((#(#several),*)),
     };
-    let output = signature.output.as_ref().map_or_else(|| quote!(()), apart);
+    let output = match &signature.output {
+        _ if !signature.knows_output => quote!(__Unknown),
+        output => output.as_ref().map_or_else(|| quote!(()), apart),
+    };
     let (behind_start, before_end) = neighbours(workflow, emission);
     let inputs = signature.inputs.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &behind_start));
     let outputs = signature.output.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &before_end));

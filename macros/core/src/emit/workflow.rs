@@ -1,9 +1,9 @@
 //! `workflow!` as a whole: an item with a name, or an expression.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Path;
 use syn::spanned::Spanned;
+use syn::{Path, Type};
 
 use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
 use super::mention::{Emission, glue, out};
@@ -11,7 +11,7 @@ use super::options::{options_of_workflow, with_given, with_limits};
 use super::state::{StateEmission, facts_name, held_to_have_no_state};
 use super::travels::{is_known_payload, signature_types};
 use crate::diagnostics::Diagnostics;
-use crate::ir::{Item, Workflow};
+use crate::ir::{Item, Signature, Workflow};
 use crate::node_fn::{default_impl, doc_text};
 
 /// The expansion of a workflow with its errors. `view`: what an editor reads in the place of the graph.
@@ -36,9 +36,13 @@ fn imports(workflow: &Workflow) -> TokenStream {
     }
 }
 
-fn output_type(workflow: &Workflow) -> Option<TokenStream> {
-    let output = &workflow.signature.as_ref()?.output;
-    Some(output.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty)))
+fn output_type(workflow: &Workflow, name: &Ident) -> TokenStream {
+    let krate = &workflow.krate;
+    match &workflow.signature {
+        Some(signature) if !signature.knows_output => quote!(<#name as #krate::Node>::Output),
+        Some(Signature { output: Some(output), .. }) => quote!(#output),
+        _ => quote!(()),
+    }
 }
 
 /// The errors, and a type `__Unknown` for everything that is unknown because of them: it is an error itself, which
@@ -78,16 +82,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
     // If the workflow is configured out, everything of it is.
     let conditions: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let doc = doc_text(&docs);
-    let output = output_type(workflow).unwrap_or_else(|| quote!(()));
     let inputs: Vec<_> = workflow.signature.iter().flat_map(|signature| &signature.inputs).collect();
-    let parameters: Vec<_> = match inputs.len() {
-        1 => vec![format_ident!("input")],
-        several => (0..several).map(|at| format_ident!("input_{at}")).collect(),
-    };
-    let packed = match parameters.as_slice() {
-        [one] => quote!(#one),
-        several => quote!((#(#several),*)),
-    };
     let copy = if workflow.signature.is_some() && inputs.iter().copied().all(is_known_payload) {
         quote!(::core::option::Option::Some(::core::clone::Clone::clone))
     } else {
@@ -132,8 +127,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
     types.extend(quote_spanned!(output_at=> type Output = __Output;));
     let span = name.span();
     let name_type = quote_spanned!(span=> #name);
-    // Behind a name alone rustc would offer a type parameter for an unknown type.
-    let no_generics = quote_spanned!(glue(span)=> <>);
+    let function = function(workflow, item, &inputs);
     quote! {
         #(#attributes)*
         #diagram
@@ -141,16 +135,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
         #[allow(missing_copy_implementations, missing_debug_implementations, reason = "there is no value of it")]
         #visibility struct #name_type {}
 
-        #(#attributes)*
-        ///
-        /// Runs the workflow in memory. Dropping the future cancels it.
-        #[allow(dead_code, reason = "a workflow may be used by its type alone")]
-        #[allow(clippy::missing_errors_doc, reason = "they are the same for every workflow")]
-        #visibility async fn #name_type #no_generics(
-            #(#parameters: #inputs),*
-        ) -> ::core::result::Result<#output, #krate::RunError> {
-            #krate::__::run_in_memory::<#name>(#packed).await
-        }
+        #function
 
         #(#conditions)*
         #[allow(clippy::all, clippy::pedantic, unused_qualifications, unused_parens, unexpected_cfgs, reason = "generated")]
@@ -225,6 +210,44 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                 { fn __define() -> __gw::Definition { __gw::seen() } }
             }
         };
+    }
+}
+
+/// The function that runs the workflow in memory.
+fn function(workflow: &Workflow, item: &Item, inputs: &[&Type]) -> TokenStream {
+    let Item { attributes, visibility, name } = item;
+    let krate = &workflow.krate;
+    if workflow.signature.as_ref().is_some_and(|signature| !signature.knows_inputs) {
+        // With which arguments it will be called is unknown: a value of a type that is an error itself is called with any.
+        let conditions = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+        return quote! {
+            #(#conditions)*
+            #[allow(non_upper_case_globals, missing_docs, dead_code, reason = "in the place of a function")]
+            #visibility const #name: <#name as #krate::Node>::Input = loop {};
+        };
+    }
+    let parameters: Vec<_> = match inputs.len() {
+        1 => vec![format_ident!("input")],
+        several => (0..several).map(|at| format_ident!("input_{at}")).collect(),
+    };
+    let packed = match parameters.as_slice() {
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    };
+    let output = output_type(workflow, name);
+    // Behind a name alone rustc would offer a type parameter for an unknown type.
+    let no_generics = quote_spanned!(glue(name.span())=> <>);
+    quote! {
+        #(#attributes)*
+        ///
+        /// Runs the workflow in memory. Dropping the future cancels it.
+        #[allow(dead_code, reason = "a workflow may be used by its type alone")]
+        #[allow(clippy::missing_errors_doc, reason = "they are the same for every workflow")]
+        #visibility async fn #name #no_generics(
+            #(#parameters: #inputs),*
+        ) -> ::core::result::Result<#output, #krate::RunError> {
+            #krate::__::run_in_memory::<#name>(#packed).await
+        }
     }
 }
 

@@ -110,9 +110,8 @@ impl Parser<'_> {
             let span = tokens.span();
             let body = tokens.eat_group(Delimiter::Brace);
             let item = Some(Item { attributes, visibility, name: unnamed(span) });
-            let signature =
-                Signature { inputs: Vec::new(), output: None, knows_inputs: false, knows_output: false, span };
-            return Head { item, signature: Some(signature), is_item: true, body, ..Head::default() };
+            let signature = Some(Signature::unknown(span));
+            return Head { item, signature, is_item: true, body, ..Head::default() };
         }
         if surely || begins_signature(tokens) {
             if surely {
@@ -168,16 +167,22 @@ impl Parser<'_> {
                 self.diagnostics.error(name, format!("workflow `{name}` does not say what it takes")).help(format!(
                     "write its input behind the name: `{name}(Order)`, or `{name}()` where it takes none"
                 ));
-                let span = name.span();
-                Signature { inputs: Vec::new(), output: None, knows_inputs: false, knows_output: true, span }
+                if tokens.is_empty() {
+                    // The reported error includes that the rest of the head is missing.
+                    return (Some(Signature::unknown(name.span())), None);
+                }
+                Signature { output: None, knows_output: true, ..Signature::unknown(name.span()) }
             }
         };
         if let Some(arrow) = tokens.eat_pair('-', '>') {
             let behind = tokens.rest();
             match leading::<Type>(behind.clone()) {
                 Ok((output, rest)) => {
-                    signature.knows_output = !mentions(output.to_token_stream(), &generics) && self.has_a_name(&output);
-                    signature.output = Some(if signature.knows_output { output } else { syn::parse_quote!(()) });
+                    let is_known = !mentions(output.to_token_stream(), &generics) && self.has_a_name(&output);
+                    signature.output = Some(output);
+                    if !is_known {
+                        signature.loses_output();
+                    }
                     *tokens = Tokens::new(rest, Some(tokens.span()));
                 }
                 Err(_) => {
@@ -185,11 +190,14 @@ impl Parser<'_> {
                         .error(arrow, "a type is missing behind `->`")
                         .help("a workflow that gives nothing is written without `->`");
                     self.incomplete = true;
+                    signature.loses_output();
                     *tokens = Tokens::new(behind, Some(tokens.span()));
                     while !tokens.is_empty() && tokens.peek_group(Delimiter::Brace).is_none() {
                         tokens.next();
                     }
-                    return (Some(signature), tokens.eat_group(Delimiter::Brace));
+                    let body = tokens.eat_group(Delimiter::Brace);
+                    signature.knows_inputs &= body.is_some() || !signature.inputs.is_empty();
+                    return (Some(signature), body);
                 }
             }
         } else if let Some(arrow) = tokens.eat_pair('=', '>') {
@@ -202,6 +210,13 @@ impl Parser<'_> {
             }
         }
         let body = self.body(tokens, name);
+        if body.is_none() {
+            // A head in the middle of typing: what is not there yet is not `()`.
+            signature.knows_inputs &= !signature.inputs.is_empty();
+            if signature.output.is_none() {
+                signature.loses_output();
+            }
+        }
         (Some(signature), body)
     }
 

@@ -29,6 +29,19 @@ pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Progra
             .help("write its statements, `START => first => second`");
         return None;
     }
+    if let Some(name) = tokens
+        .peek_ident()
+        .filter(|word| tokens.peek_after(1).is_none() && !["START", "END", "pub"].iter().any(|one| word == one))
+    {
+        parser
+            .diagnostics
+            .error(name, format!("`{name}` alone is no workflow"))
+            .help(format!(
+                "one with a name has a head and a graph: `{name}(Order) -> Receipt {{ START => first => second; }}`"
+            ))
+            .help(format!("in an expression it is a graph: `START => {name}`"));
+        return None;
+    }
     let head = parser.head(&mut tokens);
     let statements = match head.body {
         Some(body) => parser.statements(&mut Tokens::inside(&body), Place::Workflow),
