@@ -7,7 +7,7 @@ mod waiting;
 
 use proc_macro2::TokenStream;
 
-pub use emit::{default_impl, doc_of, doc_text};
+pub use emit::{allow_of_deprecated, default_impl, doc_of, doc_text};
 pub use signature::{NodeFn, Parameter};
 
 use crate::diagnostics::Diagnostics;

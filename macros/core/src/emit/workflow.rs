@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Path, Type};
+use syn::{Attribute, Path, Type};
 
 use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
 use super::mention::{Emission, glue, out};
@@ -12,7 +12,7 @@ use super::state::{StateEmission, facts_name, held_to_have_no_state};
 use super::travels::{is_known_payload, signature_types};
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Signature, Workflow};
-use crate::node_fn::{default_impl, doc_text};
+use crate::node_fn::{allow_of_deprecated, default_impl, doc_text};
 
 /// The expansion of a workflow with its errors. `view`: what an editor reads in the place of the graph.
 pub fn workflow(workflow: &Workflow, diagnostics: &Diagnostics, view: &TokenStream) -> TokenStream {
@@ -79,8 +79,9 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
     let Item { attributes, visibility, name } = item;
     let krate = &workflow.krate;
     let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
-    // If the workflow is configured out, everything of it is.
-    let conditions: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+    // If the workflow is configured out, everything of it is; what its author allows is allowed in the graph.
+    let is_for_all = |attribute: &&Attribute| ["cfg", "allow"].iter().any(|name| attribute.path().is_ident(name));
+    let conditions: Vec<_> = attributes.iter().filter(is_for_all).collect();
     let doc = doc_text(&docs);
     let inputs: Vec<_> = workflow.signature.iter().flat_map(|signature| &signature.inputs).collect();
     let copy = if workflow.signature.is_some() && inputs.iter().copied().all(is_known_payload) {
@@ -127,6 +128,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
     types.extend(quote_spanned!(output_at=> type Output = __Output;));
     let span = name.span();
     let name_type = quote_spanned!(span=> #name);
+    let of_deprecated = allow_of_deprecated(attributes);
     let function = function(workflow, item, &inputs);
     quote! {
         #(#attributes)*
@@ -138,6 +140,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
         #function
 
         #(#conditions)*
+        #of_deprecated
         #[allow(clippy::all, clippy::pedantic, unused_qualifications, unused_parens, unexpected_cfgs, reason = "generated")]
         const _: () = {
             #halves
@@ -235,6 +238,7 @@ fn function(workflow: &Workflow, item: &Item, inputs: &[&Type]) -> TokenStream {
         several => quote!((#(#several),*)),
     };
     let output = output_type(workflow, name);
+    let of_deprecated = allow_of_deprecated(attributes);
     // Behind a name alone rustc would offer a type parameter for an unknown type.
     let no_generics = quote_spanned!(glue(name.span())=> <>);
     quote! {
@@ -243,6 +247,7 @@ fn function(workflow: &Workflow, item: &Item, inputs: &[&Type]) -> TokenStream {
         /// Runs the workflow in memory. Dropping the future cancels it.
         #[allow(dead_code, reason = "a workflow may be used by its type alone")]
         #[allow(clippy::missing_errors_doc, reason = "they are the same for every workflow")]
+        #of_deprecated
         #visibility async fn #name #no_generics(
             #(#parameters: #inputs),*
         ) -> ::core::result::Result<#output, #krate::RunError> {

@@ -28,6 +28,9 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, arg
         implementation(node, options, &krate, &docs)
     };
     let default = default_impl(name);
+    // A graph names the type: so it warns as a call of the function does.
+    let deprecated = attributes.iter().filter(|attribute| attribute.path().is_ident("deprecated"));
+    let of_deprecated = allow_of_deprecated(attributes);
     // So that rustc shows the function when it shows the node.
     let at = Span::call_site().located_at(signature.fn_token.span());
     let structure = quote_spanned!(at=> #visibility struct #name {});
@@ -49,8 +52,10 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, arg
         #(#docs)*
         #[allow(non_camel_case_types, missing_docs, dead_code, reason = "the node of that function")]
         #[allow(missing_copy_implementations, missing_debug_implementations, reason = "there is no value of it")]
+        #(#deprecated)*
         #structure
 
+        #of_deprecated
         #[allow(clippy::all, clippy::pedantic, unexpected_cfgs, reason = "generated")]
         const _: () = { #view #implementation #default };
     }
@@ -76,6 +81,12 @@ fn without_offer_of_generics(signature: &syn::Signature) -> TokenStream {
         }
     }
     out
+}
+
+/// For the code behind an item: an item that is deprecated is not so for its own expansion.
+pub fn allow_of_deprecated(attributes: &[syn::Attribute]) -> Option<TokenStream> {
+    let is_deprecated = attributes.iter().any(|attribute| attribute.path().is_ident("deprecated"));
+    is_deprecated.then(|| quote!(#[allow(deprecated, reason = "it is what is deprecated")]))
 }
 
 /// `ctx.call::<node>(..)` makes the node by itself.
