@@ -104,6 +104,11 @@ impl Builder {
         earlier
     }
 
+    /// The labels of a node in the maps before.
+    pub(super) fn labels_before(&self, node: NodeIx) -> impl Iterator<Item = &Label> {
+        self.drafts.get(node).into_iter().flat_map(|draft| &draft.arms).flat_map(|arm| &arm.labels)
+    }
+
     pub(super) fn default_of(&self, node: NodeIx) -> Option<Span> {
         self.drafts.get(node)?.default
     }

@@ -16,12 +16,15 @@ impl Lowering<'_> {
         if let (Some(router), true) = (router, map.incomplete) {
             self.builder.hole(router.node);
         }
-        let mut value = Value { broken: map.incomplete, last: Last::Routes, ..Value::broken(map.blame) };
+        let foreign = router.and_then(|router| self.names_and_literals(router.node, map));
+        let broken = map.incomplete || foreign.is_some();
+        let mut value = Value { broken, last: Last::Routes, ..Value::broken(map.blame) };
         for arm in &map.arms {
-            let feed = match router {
+            let is_foreign = |label: &Label| foreign.is_some_and(|foreign| foreign.is(label));
+            let labels: Vec<Label> = arm.labels.iter().filter(|label| !is_foreign(label)).cloned().collect();
+            let feed = match router.filter(|_| !labels.is_empty()) {
                 Some(router) => {
-                    self.check_labels(router.node, &arm.labels);
-                    let labels = arm.labels.clone();
+                    self.check_labels(router.node, &labels);
                     let at = self.builder.add_arm(
                         router.node,
                         Arm { labels, bound: arm.bound, targets: Vec::new(), span: arm.colon, map: map.blame.first },
