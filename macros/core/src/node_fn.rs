@@ -24,7 +24,7 @@ pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
     let (options, mut diagnostics) = parse_node_attribute(editor::options_without_cursor(args.clone()));
     match signature::parse(item.clone(), &options, &mut diagnostics) {
         // Within an `impl` or a `trait` no type is possible beside the function.
-        Ok(node) if node.signature.receiver().is_some() || !node.has_body => {
+        Ok(node) if node.is_associated() => {
             let errors = diagnostics.into_compile_errors();
             let NodeFn { attributes, visibility, signature, body, .. } = node;
             quote::quote!(#(#attributes)* #visibility #signature #body #errors)

@@ -202,7 +202,8 @@ fn checks(input: &DeriveInput, krate: &Path) -> TokenStream {
 fn is_named(ty: &Type, input: &DeriveInput) -> bool {
     let Type::Path(path) = ty else { return false };
     let is_itself = path.path.is_ident(&input.ident) || path.path.is_ident("Self");
-    path.qself.is_none() && !is_itself && !is_known_payload(ty) && path.path.get_ident().is_some()
+    let is_plain = path.path.segments.iter().all(|segment| segment.arguments.is_none());
+    path.qself.is_none() && !is_itself && !is_known_payload(ty) && is_plain
 }
 
 /// The type inside a `Vec`, an `Option` or a `Box`.

@@ -3,7 +3,7 @@
 
 use graphweft::prelude::*;
 
-#[node(retry(attempts = 3))]
+#[node(retry(strategy = 3))]
 async fn ship(order: String) -> String {
     order
 }

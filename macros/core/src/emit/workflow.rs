@@ -33,6 +33,8 @@ fn imports(workflow: &Workflow) -> TokenStream {
             FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _, NoWay as _, Plain as _,
             PlainFacts as _,
         };
+        #[allow(unused_imports, reason = "rustc offers them for `end` and `Start`")]
+        use #krate::{END, START};
     }
 }
 

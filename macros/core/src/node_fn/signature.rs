@@ -62,6 +62,13 @@ impl NodeFn {
         })
     }
 
+    /// Whether it plainly is in an `impl` or a `trait`.
+    pub fn is_associated(&self) -> bool {
+        !self.has_body
+            || self.signature.receiver().is_some()
+            || word(self.signature.to_token_stream(), "Self").is_some()
+    }
+
     /// The names of the inputs, in order; empty for one that is taken apart by its pattern.
     pub fn input_names(&self) -> Vec<String> {
         let named = self.signature.inputs.iter().zip(&self.parameters);
@@ -140,6 +147,7 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
         function.body = quote::quote!({ loop {} });
     }
     refuse_kinds(&function.signature, options, diagnostics);
+    refuse_self_type(&function.signature, diagnostics);
     let parameters =
         function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, options, diagnostics)).collect();
     if let ReturnType::Type(_, ty) = &mut function.signature.output {
@@ -170,12 +178,27 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
 /// The name behind `fn`, also of a function that does not parse. `None` for a method: beside one there can be no type.
 fn name_of_function(item: TokenStream) -> Option<Ident> {
     let is_fn = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "fn");
+    let is_group = |token: &TokenTree| matches!(token, TokenTree::Group(_));
     let mut tokens = item.into_iter().skip_while(|token| !is_fn(token)).skip(1);
-    let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(parameters))) = (tokens.next(), tokens.next()) else {
+    // Behind the name are generics, or none.
+    let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(parameters))) = (tokens.next(), tokens.find(is_group))
+    else {
         return None;
     };
     let is_method = word(parameters.stream(), "self").is_some();
     (!is_method && syn::parse2::<Ident>(name.to_token_stream()).is_ok()).then_some(name)
+}
+
+/// `Self` is the type of an `impl` around the function. A method with `self` is reported by that.
+fn refuse_self_type(signature: &Signature, diagnostics: &mut Diagnostics) {
+    if signature.receiver().is_some() {
+        return;
+    }
+    if let Some(word) = word(signature.to_token_stream(), "Self") {
+        diagnostics
+            .error(word, "a node is a free function: it has no `Self`")
+            .help("move it out of the `impl`, and name the type");
+    }
 }
 
 fn refuse_kinds(signature: &Signature, options: &NodeOptions, diagnostics: &mut Diagnostics) {

@@ -169,6 +169,19 @@ pub fn ungrouped(value: Expr) -> Expr {
 /// What to write for a word that is no option, if that is known.
 pub type Meant = fn(&str) -> Option<&'static str>;
 
+/// The options of a retry by the names that they have elsewhere.
+fn meant_of_retry(word: &str) -> Option<&'static str> {
+    match word {
+        "attempts" | "max_retries" | "retries" | "times" | "max" => {
+            Some("the number of attempts, the first included: `max_attempts = 3`")
+        }
+        "delay" | "backoff" | "interval" | "wait" => {
+            Some("`initial_delay = \"200ms\"`, which `backoff_factor` multiplies after each attempt")
+        }
+        _ => None,
+    }
+}
+
 /// Reads options, and collects what is wrong with them.
 #[derive(Default)]
 pub struct Reader {
@@ -298,35 +311,29 @@ impl Reader {
             }
         };
         let (mut initial_delay_word, mut max_delay_word) = (None, None);
-        self.each(
-            args,
-            "retry",
-            &OF_RETRY,
-            |_| None,
-            |reader, option| match option.text.as_str() {
-                "max_attempts" => retry.max_attempts = reader.count(option, "3"),
-                "initial_delay" => {
-                    initial_delay_word = Some(option.name.span());
-                    retry.initial_delay = reader.duration(option, "200ms");
-                }
-                "max_delay" => {
-                    max_delay_word = Some(option.name.span());
-                    retry.max_delay = reader.duration(option, "60s").filter(|delay| {
-                        reader.longer_than_zero(
-                            option,
-                            delay.is_zero(),
-                            "for no delay at all write `initial_delay = \"0s\"`",
-                        )
-                    });
-                }
-                "backoff_factor" => {
-                    retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
-                }
-                "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
-                "when" => retry.when = reader.function(option, &WHEN),
-                _ => retry.after = reader.function(option, &AFTER),
-            },
-        );
+        self.each(args, "retry", &OF_RETRY, meant_of_retry, |reader, option| match option.text.as_str() {
+            "max_attempts" => retry.max_attempts = reader.count(option, "3"),
+            "initial_delay" => {
+                initial_delay_word = Some(option.name.span());
+                retry.initial_delay = reader.duration(option, "200ms");
+            }
+            "max_delay" => {
+                max_delay_word = Some(option.name.span());
+                retry.max_delay = reader.duration(option, "60s").filter(|delay| {
+                    reader.longer_than_zero(
+                        option,
+                        delay.is_zero(),
+                        "for no delay at all write `initial_delay = \"0s\"`",
+                    )
+                });
+            }
+            "backoff_factor" => {
+                retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
+            }
+            "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
+            "when" => retry.when = reader.function(option, &WHEN),
+            _ => retry.after = reader.function(option, &AFTER),
+        });
         if let (Some(word), Some(initial), Some(max)) = (max_delay_word, retry.initial_delay, retry.max_delay)
             && max < initial
         {

@@ -95,6 +95,17 @@ impl Parser<'_> {
     fn untyped(&mut self, name: &Ident, tokens: &mut Tokens) -> Option<LetValue> {
         let written = tokens.rest();
         let whole = Blame::tokens(&written);
+        if let Some((holder, node)) = held_node(&written) {
+            let is_type =
+                node.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase));
+            let node = path_text(&node);
+            let mend = match is_type {
+                true => format!("for a value: `let {name}: {node} = {node};`"),
+                false => format!("for a node under a second name: `let {name} = {node}();`"),
+            };
+            self.diagnostics.error(whole, format!("`{node}` is used as a node by itself, without {holder}")).help(mend);
+            return None;
+        }
         if let Some(value) = constructor(&written) {
             return Some(value);
         }
@@ -188,6 +199,27 @@ fn generic_literal(tokens: TokenStream) -> Option<LetValue> {
     name.segments.iter_mut().for_each(|segment| segment.arguments = PathArguments::None);
     let value = syn::parse2(quote::quote!(#name #braces)).ok()?;
     Some(LetValue::Value { ty, value })
+}
+
+/// `Box::new(charge)`: what holds it, and the node.
+fn held_node(tokens: &TokenStream) -> Option<(&'static str, Path)> {
+    let Ok(Expr::Call(call)) = syn::parse2::<Expr>(tokens.clone()) else { return None };
+    let Expr::Path(ExprPath { qself: None, path: function, .. }) = &*call.func else { return None };
+    let mut names = function.segments.iter().rev().filter(|segment| segment.arguments.is_none());
+    names.next().filter(|made| made.ident == "new")?;
+    let holder = match names.next()?.ident.to_string().as_str() {
+        "Box" => "a `Box`",
+        "Arc" => "an `Arc`",
+        "Rc" => "an `Rc`",
+        _ => return None,
+    };
+    let mut arguments = call.args.iter();
+    let node = match (arguments.next()?, arguments.next()) {
+        (Expr::Path(ExprPath { qself: None, path, .. }), None) => path,
+        (Expr::Struct(literal), None) if literal.qself.is_none() && literal.fields.is_empty() => &literal.path,
+        _ => return None,
+    };
+    Some((holder, node.clone()))
 }
 
 /// `Batch(10)` and `Batch::new(10)`, which give a `Batch`, or so it seems: rustc says if another type comes.
