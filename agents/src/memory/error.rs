@@ -79,7 +79,7 @@ pub enum SessionError {
         /// Why.
         message: String,
     },
-    /// The store failed.
+    /// The store failed. In an agent that is in another way than to be away, which stops the run until it is back.
     #[error("the session cannot be read or written: {message}")]
     Store {
         /// Why.

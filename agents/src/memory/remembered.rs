@@ -47,6 +47,7 @@ enum Place {
 /// A turn in a session, and what its end needs.
 struct InSession {
     engine: Engine,
+    /// Not those of the run: what is done behind its end is done later by others if the store is away.
     logs: Arc<dyn LogStore>,
     log: String,
     turn: TurnId,
@@ -84,12 +85,13 @@ impl Remembered {
     {
         let session = ctx.state().get(SESSION)?.ok_or(SessionError::NoSession)?;
         let engine = ctx.engine().ok_or(SessionError::NoEngine)?;
-        let logs = engine.logs().map_err(SessionError::from)?;
+        let logs = ctx.__logs(&engine).map_err(SessionError::from)?;
         let log = log_of(name, &session);
         let Come { first, until, turn } = come(&engine, &*logs, &log, overlap, ctx).await?;
         let conversation = Conversation::read(&*logs, &log, until).await;
         let open = conversation.as_ref().map(|conversation| conversation.open.clone()).unwrap_or_default();
-        let place = InSession { engine, logs: Arc::clone(&logs), log: log.clone(), turn, open, until };
+        let behind = engine.logs().map_err(SessionError::from)?;
+        let place = InSession { engine, logs: behind, log: log.clone(), turn, open, until };
         let place = Place::Session(Box::new(place));
         let mut remembered = Remembered { messages: Vec::new(), spent: ModelUsage::default(), place };
         let recalled = match conversation {
@@ -116,9 +118,10 @@ impl Remembered {
         match self.place {
             Place::State(key) => ctx.state_writer(key).merge(said.to_vec()),
             Place::Session(session) => {
-                let InSession { logs, log, turn, .. } = &*session;
+                let InSession { engine, log, turn, .. } = &*session;
+                let logs = ctx.__logs(engine).map_err(SessionError::from)?;
                 let entry = SessionEntry::Turn { turn: turn.clone(), messages: said.to_vec() };
-                turn::append(&**logs, log, &turn.key("turn"), &entry, None).await?;
+                turn::append(&*logs, log, &turn.key("turn"), &entry, None).await?;
                 session.has_ended().await;
             }
         }
@@ -160,7 +163,7 @@ async fn come(
     ctx: &Context,
 ) -> Result<Come, AgentError> {
     let run = ctx.run_id();
-    let OpenTurn { turn, until } = wait_for_turn(engine, log, overlap, ctx, "").await?;
+    let OpenTurn { turn, until } = wait_for_turn(engine, logs, log, overlap, ctx, "").await?;
     // A run that was forked behind this step has the recorded turn of its origin, and adds one of its own.
     let first = TurnId { run: run.to_owned(), ..turn };
     let (mut turn, mut since) = (first.clone(), until);
@@ -171,7 +174,7 @@ async fn come(
         if turn.run == run && !turn::is_closed(logs, log, &turn, since).await? {
             break;
         }
-        let next = wait_for_turn(engine, log, overlap, ctx, &format!("again-{again}.")).await?;
+        let next = wait_for_turn(engine, logs, log, overlap, ctx, &format!("again-{again}.")).await?;
         (turn, since) = (next.turn, next.until);
     }
     Ok(Come { first, until, turn })
@@ -181,6 +184,7 @@ async fn come(
 /// with `which`.
 async fn wait_for_turn(
     engine: &Engine,
+    logs: &dyn LogStore,
     log: &str,
     overlap: Overlap,
     ctx: &Context,
@@ -191,7 +195,7 @@ async fn wait_for_turn(
     ctx.__recorded().await;
     let is_passing = |error: &SessionError| matches!(error, SessionError::Store { .. });
     for look in 1_u32.. {
-        let turn = ctx.step(STEP, || turn::look(engine, log, run, &path, overlap)).key(format!("{which}{look}"));
+        let turn = ctx.step(STEP, || turn::look(ctx, logs, engine, log, &path, overlap)).key(format!("{which}{look}"));
         let turn = turn.retry(RetryPolicy::with_max_attempts(3)).retry_when(is_passing).await;
         if let Some(turn) = turn.map_err(failed)? {
             return Ok(turn);

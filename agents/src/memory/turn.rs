@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use futures::future::select;
 use graphweft::store::{LogAppended, LogStore, NewLogEntry};
-use graphweft::{CancelError, Engine, Json, RunError};
+use graphweft::{CancelError, Context, Engine, Json, RunError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,23 +72,27 @@ pub(super) struct OpenTurn {
 
 /// Takes a number for an agent, if it has none, and looks whether its turn has come. It may be called again.
 pub(super) async fn look(
+    ctx: &Context,
+    logs: &dyn LogStore,
     engine: &Engine,
     log: &str,
-    run: &str,
     path: &str,
     overlap: Overlap,
 ) -> Result<Option<OpenTurn>, SessionError> {
-    let logs = engine.logs()?;
-    let mut seen = Conversation::read(&*logs, log, u64::MAX).await?;
+    let run = ctx.run_id();
+    let mut seen = Conversation::read(logs, log, u64::MAX).await?;
     loop {
         let mine = seen.open.iter().position(|open| open.is_of(run, path));
         let turn = match mine.and_then(|mine| seen.open.get(mine)) {
             Some(mine) => mine.clone(),
-            None => next_turn(&*logs, log, &seen, run, path).await?,
+            None => next_turn(logs, log, &seen, run, path).await?,
         };
         let open = seen.open.get(..mine.unwrap_or(seen.open.len())).unwrap_or_default();
         let may_have_ended = !open.is_empty();
-        let before = at_work(engine, open, run, path).await?;
+        let before = match at_work(engine, open, run, path).await {
+            Ok(before) => before,
+            Err(error) => return Err(unless_away(ctx, error).await),
+        };
         if let Some(around) = before.iter().find(|open| open.run == run && is_inside(path, &open.path)) {
             return Err(SessionError::Nested { session: log.to_owned(), around: around.path.clone() });
         }
@@ -98,7 +102,7 @@ pub(super) async fn look(
                 let until = seen.end;
                 if may_have_ended {
                     // A run that has ended since the session was read has added its turn before that.
-                    seen.catch_up(&*logs, log).await?;
+                    seen.catch_up(logs, log).await?;
                 }
                 if seen.end == until && !may_have_ended {
                     return Ok(Some(OpenTurn { turn, until }));
@@ -107,25 +111,25 @@ pub(super) async fn look(
                     // They say nothing more: otherwise each later turn would ask for each of them.
                     for over in seen.open.iter().take_while(|open| **open != turn) {
                         let closed = SessionEntry::Closed { turn: over.clone() };
-                        append(&*logs, log, &over.key("close"), &closed, None).await?;
+                        append(logs, log, &over.key("close"), &closed, None).await?;
                     }
-                    seen.catch_up(&*logs, log).await?;
+                    seen.catch_up(logs, log).await?;
                 }
                 continue;
             }
             // Only if no other one comes meanwhile: the store decides.
-            (None, None) => drop(append(&*logs, log, &turn.key("open"), &open, Some(seen.end)).await?),
+            (None, None) => drop(append(logs, log, &turn.key("open"), &open, Some(seen.end)).await?),
             (Some(other), None) if overlap == Overlap::Reject => {
                 return Err(SessionError::Busy { session: log.to_owned(), run: other.run.clone() });
             }
-            (Some(_), None) => drop(append(&*logs, log, &turn.key("open"), &open, None).await?),
+            (Some(_), None) => drop(append(logs, log, &turn.key("open"), &open, None).await?),
             (Some(_), Some(_)) => {
                 if overlap == Overlap::CancelEarlier {
                     for other in before.iter().filter(|other| other.run != run) {
                         match engine.cancel(&other.run).await {
                             // It was deleted meanwhile.
                             Ok(()) | Err(CancelError::UnknownRun { .. }) => {}
-                            Err(CancelError::Store(error)) => return Err(error.into()),
+                            Err(CancelError::Store(error)) => return Err(unless_away(ctx, error.into()).await),
                             Err(error) => return Err(SessionError::Store { message: error.to_string() }),
                         }
                     }
@@ -133,7 +137,7 @@ pub(super) async fn look(
                 return Ok(None);
             }
         }
-        seen.catch_up(&*logs, log).await?;
+        seen.catch_up(logs, log).await?;
     }
 }
 
@@ -205,7 +209,7 @@ pub(super) async fn wake_next(
     }
     // The run of this turn is in memory. Those behind the next one wait for that.
     for next in open.iter().filter(|open| open.run != ended.run) {
-        if is_at_work(engine, next, &mut Presence::of(next)).await? {
+        if is_at_work(engine, next, &mut Presence::of(next)).await.map_err(of_run)? {
             engine.wake(&next.run).await?;
             break;
         }
@@ -245,7 +249,7 @@ async fn is_ahead(
     }
     // One that is at work is enough.
     while let Some((first, presence)) = turns.first_mut() {
-        if is_at_work(engine, first, presence).await? {
+        if is_at_work(engine, first, presence).await.map_err(of_run)? {
             return Ok(true);
         }
         turns.remove(0);
@@ -254,7 +258,7 @@ async fn is_ahead(
 }
 
 /// Those turns whose agents are at work, and that are not of an earlier execution of this agent.
-async fn at_work(engine: &Engine, open: &[TurnId], run: &str, path: &str) -> Result<Vec<TurnId>, SessionError> {
+async fn at_work(engine: &Engine, open: &[TurnId], run: &str, path: &str) -> Result<Vec<TurnId>, RunError> {
     let mut at_work = Vec::new();
     for turn in open.iter().filter(|turn| !turn.is_of(run, path)) {
         if is_at_work(engine, turn, &mut Presence::of(turn)).await? {
@@ -265,7 +269,7 @@ async fn at_work(engine: &Engine, open: &[TurnId], run: &str, path: &str) -> Res
 }
 
 /// Whether the run of a turn is not over, and its agent has not left.
-async fn is_at_work(engine: &Engine, turn: &TurnId, presence: &mut Presence) -> Result<bool, SessionError> {
+async fn is_at_work(engine: &Engine, turn: &TurnId, presence: &mut Presence) -> Result<bool, RunError> {
     let Some(run) = engine.get_run(&turn.run).await? else { return Ok(false) };
     let has_left = match run.status().await {
         Ok(status) if status.is_over() => return Ok(false),
@@ -276,7 +280,22 @@ async fn is_at_work(engine: &Engine, turn: &TurnId, presence: &mut Presence) -> 
         Ok(has_left) => Ok(!has_left),
         // It was deleted meanwhile.
         Err(RunError::NotFound) => Ok(false),
-        Err(error) => Err(SessionError::Store { message: error.to_string() }),
+        Err(error) => Err(error),
+    }
+}
+
+/// Why another run in the session cannot be seen. While the store is away it is not known, and the run stops.
+async fn unless_away(ctx: &Context, error: RunError) -> SessionError {
+    if let RunError::Store(error) = &error {
+        ctx.__pending_if_away(error).await;
+    }
+    of_run(error)
+}
+
+fn of_run(error: RunError) -> SessionError {
+    match error {
+        RunError::Store(error) => error.into(),
+        error => SessionError::Store { message: error.to_string() },
     }
 }
 

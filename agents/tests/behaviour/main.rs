@@ -17,6 +17,7 @@ mod output;
 mod overlap;
 mod people;
 mod scene;
+mod session_away;
 mod session_killed;
 mod session_left;
 mod session_retries;

@@ -2,10 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
 use super::inner::Engine;
 use crate::context::Context;
+use crate::shared::Journal;
 use crate::sorted::SortedSet;
-use crate::store::{LogStore, Store};
+use crate::store::{LogAppended, LogEntry, LogStore, LogTrim, NewLogEntry, Store, StoreError};
 use crate::value::MaxSize;
 
 /// The store keeps no logs.
@@ -106,5 +110,65 @@ impl Context {
     /// ```
     pub fn engine(&self) -> Option<Engine> {
         Engine::of(&self.0.run.env)
+    }
+
+    /// The logs of this engine for what a node reads and writes there. While the store is away their futures do not resolve: the run stops,
+    /// as if it could not record something, and the node begins again when it is resumed.
+    #[doc(hidden)]
+    pub fn __logs(&self, engine: &Engine) -> Result<Arc<dyn LogStore>, NoLogs> {
+        let logs = engine.logs()?;
+        Ok(match &self.0.run.journal {
+            Some(journal) => Arc::new(LogsOfRun { logs, journal: Arc::clone(journal) }),
+            None => logs,
+        })
+    }
+
+    /// Stops the run in the same way, if this is since the store is away. Resolves only if not.
+    #[doc(hidden)]
+    pub async fn __pending_if_away(&self, error: &StoreError) {
+        self.0.run.pending_if_away(error).await;
+    }
+}
+
+struct LogsOfRun {
+    logs: Arc<dyn LogStore>,
+    journal: Arc<Journal>,
+}
+
+impl LogsOfRun {
+    fn unless_away<'s, T: Send + 's>(
+        &'s self,
+        done: BoxFuture<'s, Result<T, StoreError>>,
+    ) -> BoxFuture<'s, Result<T, StoreError>> {
+        async move {
+            let done = done.await;
+            if let Err(error) = &done {
+                self.journal.stop_if_away(error).await;
+            }
+            done
+        }
+        .boxed()
+    }
+}
+
+impl LogStore for LogsOfRun {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        self.unless_away(self.logs.append(entry))
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        self.unless_away(self.logs.read(log, after, until))
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        self.unless_away(self.logs.list(prefix))
+    }
+
+    fn trim(&self, trim: LogTrim) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.unless_away(self.logs.trim(trim))
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.unless_away(self.logs.delete(log))
     }
 }

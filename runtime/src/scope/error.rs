@@ -90,7 +90,7 @@ pub enum ScopeError {
         /// Why.
         message: String,
     },
-    /// The store failed.
+    /// The store failed. In a node that is in another way than to be away, which stops the run until it is back.
     #[error("the state of a scope cannot be read or written: {message}")]
     Store {
         /// Why.

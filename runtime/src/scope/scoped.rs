@@ -56,7 +56,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Awaiting it fails if the run has no id for this scope, is executed without an engine, or the store fails or keeps no logs.
+    /// Awaiting it fails if the run has no id for this scope, is executed without an engine, or the store fails or keeps no logs. While the store is away
+    /// it does not fail: the run stops, as if it could not record something, and the node begins again when the store is back. So does an update.
     ///
     /// Dropping the future before it is ready reads nothing.
     pub fn scope<S: Scope>(&self, _: S) -> OpenScope<'_, S> {
@@ -185,7 +186,7 @@ async fn of_program<'c, S: Scope>(
 async fn of_node<S: Scope>(context: &Context, key: Option<String>) -> Result<ScopedState<'_, S>, ScopeError> {
     let id = id_of::<S>(context)?;
     let engine = context.engine().ok_or(ScopeError::NoEngine)?;
-    let log = ScopeLog::new(&engine, S::NAME, id)?;
+    let log = ScopeLog { logs: context.__logs(&engine)?, ..ScopeLog::new(&engine, S::NAME, id)? };
     let mut step = ScopeStep { context, scope: S::NAME, key, conflicts: 0 };
     // What the step has read, so that it is not read again behind it.
     let now: Arc<Mutex<Option<Fold>>> = Arc::default();
@@ -246,7 +247,7 @@ pub(super) struct ScopeStep<'c> {
 }
 
 impl ScopeStep<'_> {
-    /// A step. Each is repeated if the store fails.
+    /// A step. Each is repeated if the store fails in another way than to be away, which stops the run.
     fn run<'s, F, R, T>(&'s self, suffix: &str, body: F) -> Step<'s, T, ScopeError>
     where
         F: FnMut() -> R + Send + 's,

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicU32;
 
-use graphweft::store::{Claim, Claimed};
+use graphweft::scope::{ScopeError, USER, User};
+use graphweft::state::Sum;
+use graphweft::store::{Claim, Claimed, LogAppended, LogEntry, LogStore, NewLogEntry};
 
 use super::*;
 
@@ -15,6 +17,8 @@ struct Away {
     /// The next run is added, and nothing says so.
     loses_reply: Arc<AtomicBool>,
     has_lost: Arc<AtomicBool>,
+    /// The logs alone cannot be used: as if each time that they are, a connection was lost.
+    logs_are_away: Arc<AtomicBool>,
 }
 
 impl Away {
@@ -41,7 +45,11 @@ fn full() -> StoreError {
 impl Store for Away {
     graphweft_tests::forward_store! {
         join leave header list count overview open_questions delete reserve_task start_over is_alive is_served feed feed_end graph
-        logs keeps_snapshots put_snapshot snapshot
+        keeps_snapshots put_snapshot snapshot
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        Some(Arc::new(AwayLogs { inner: self.inner.logs()?, are_away: Arc::clone(&self.logs_are_away) }))
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
@@ -65,6 +73,29 @@ impl Store for Away {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         let inner = self.inner.clone();
         self.answer(async move { inner.claim(claim).await }.boxed())
+    }
+}
+
+struct AwayLogs {
+    inner: Arc<dyn LogStore>,
+    are_away: Arc<AtomicBool>,
+}
+
+impl LogStore for AwayLogs {
+    graphweft_tests::forward_logs! { list trim delete }
+
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        match self.are_away.load(Ordering::SeqCst) {
+            true => async { Err(away()) }.boxed(),
+            false => self.inner.append(entry),
+        }
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        match self.are_away.load(Ordering::SeqCst) {
+            true => async { Err(away()) }.boxed(),
+            false => self.inner.read(log, after, until),
+        }
     }
 }
 
@@ -224,4 +255,38 @@ async fn a_run_of_which_a_node_does_not_know_whether_it_has_started_it_is_starte
     assert_eq!(result_in::<starting>(&engine, "run").await, 2);
     assert_eq!(begun.load(Ordering::SeqCst), 1);
     assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 2);
+}
+
+const VISITS: StateKey<u32, Sum, User> = StateKey::new("visits");
+
+#[node]
+async fn visits(n: u32, ctx: &Context, #[resource] store: &Away) -> Result<u32, ScopeError> {
+    let goes_away = || {
+        if !store.has_lost.swap(true, Ordering::SeqCst) {
+            store.logs_are_away.store(true, Ordering::SeqCst);
+        }
+    };
+    if n == 0 {
+        goes_away();
+    }
+    let user = ctx.scope(User).await?;
+    goes_away();
+    user.update().merge(VISITS, 1).await?;
+    Ok(n)
+}
+
+workflow! { visiting(u32) -> u32 { START => visits; } }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_scope_cannot_be_read_or_written_while_it_is_away_does_not_fail() {
+    for n in [0, 1] {
+        let store = Away::default();
+        let builder = Engine::builder().store(store.clone()).resource(store.clone());
+        let engine = builder.register::<visiting>().build().unwrap();
+        engine.start::<visiting>(n).id("run").state(USER, "ada".to_owned()).await.unwrap();
+        assert_eq!(engine.until_not_driven("run").await, Err(RunError::Store(away())), "{n}");
+        store.logs_are_away.store(false, Ordering::SeqCst);
+        assert_eq!(result_in::<visiting>(&engine, "run").await, n);
+        assert_eq!(engine.scope(User, "ada").await.unwrap().get(VISITS).unwrap(), Some(1), "{n}");
+    }
 }
