@@ -1,5 +1,7 @@
 //! Taking runs over.
 
+use std::time::{Duration, Instant, SystemTime};
+
 use deadpool_postgres::Object;
 use graphweft::store::{Claim, Claimed, Damaged, RunHeader, RunKey};
 
@@ -65,8 +67,12 @@ fn is_free() -> String {
     FROM.iter().map(of).collect::<Vec<_>>().join(" or ")
 }
 
-/// Also returns the row of the claimer, as it was before.
-pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed, Option<OwnRow>), Trouble> {
+/// Also returns the row of the claimer, as it was before. `begun`: when the claim began, which may have waited for its connection since.
+pub(crate) async fn claim(
+    mut client: Object,
+    claim: &Claim,
+    begun: Instant,
+) -> Result<(Claimed, Option<OwnRow>), Trouble> {
     let (me, now, limit) = (to_integer(claim.owner.get()), to_millis(claim.now), to_integer(claim.limit as u64));
     let except: Vec<i64> = claim.except.iter().map(|run| of_run(*run)).collect();
     let only = claim.only.map(of_run);
@@ -118,7 +124,8 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed,
     let pick = step
         .prepare_cached(&format!(
             "with {DEAD}, first as materialized (select adds())
-             select {} from first, unnest($8::bigint[], $9::bigint[]) as seen (run, length), runs r
+             select {}, (select time from journal where run = r.key order by seq desc limit 1)
+             from first, unnest($8::bigint[], $9::bigint[]) as seen (run, length), runs r
              where r.key = run and r.records = length and {IS_WANTED} and ({}) and ({IS_READY} or {IS_LATE})
              order by r.ready, r.key for update of r skip locked",
             row::COLUMNS,
@@ -131,7 +138,11 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed,
     let mut rows = NewRows::default();
     for found in picked {
         match row::header(&found, 0) {
-            Ok(header) => claimed.runs.push(take((&step).into(), claim, header, &mut rows).await?),
+            Ok(header) => {
+                let last: Option<i64> = found.try_get(row::COUNT)?;
+                let time = resumed_at(claim.now, begun.elapsed(), last.map(from_millis));
+                claimed.runs.push(take((&step).into(), claim, time, header, &mut rows).await?);
+            }
             Err(Trouble::Store(error)) => {
                 let key = RunKey::new(from_integer(found.try_get(0)?));
                 claimed.damaged.push(Damaged::new(key, key.get().to_string(), error));
@@ -145,14 +156,21 @@ pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed,
     Ok((claimed, own))
 }
 
+/// When a run is resumed whose last record is of this time: that of the claim, unless the run has got records since it began. A time before
+/// theirs would say that the clock was set back, and the run would end its delays early.
+fn resumed_at(now: SystemTime, passed: Duration, last: Option<SystemTime>) -> SystemTime {
+    last.map_or(now, |last| now.max(last.min(now + passed)))
+}
+
 async fn take(
     step: Statements<'_>,
     claim: &Claim,
+    time: SystemTime,
     mut run: RunHeader,
     rows: &mut NewRows,
 ) -> Result<RunHeader, Trouble> {
-    rows.add(of_run(run.key), run.records, claim.now, &[claim.record(&run.workflow)])?;
-    run.apply(&claim.change(), 1, claim.now);
+    rows.add(of_run(run.key), run.records, time, &[claim.record(&run.workflow)])?;
+    run.apply(&claim.change(), 1, time);
     runs::update(step, &run, Some(false)).await?;
     Ok(run)
 }

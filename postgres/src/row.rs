@@ -11,6 +11,9 @@ use crate::trouble::Trouble;
 /// The columns that [`header`] reads.
 pub(crate) const COLUMNS: &str = "r.key, r.owner, r.records, r.header";
 
+/// How many they are.
+pub(crate) const COUNT: usize = 4;
+
 /// The header of a run, from columns from this one on.
 ///
 /// The JSON of a header is as it was when something in it changed last: the number of records changes more often, and the owner
