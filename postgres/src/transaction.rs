@@ -143,7 +143,8 @@ pub trait PostgresStart<T>: sealed::Sealed {
     /// after it began. What is set for the transaction, its `search_path` among it, is as before.
     ///
     /// # Errors
-    /// As awaiting the start. The workflow has to be registered, and the engine to have a [`PostgresStore`]. An error changes nothing in
+    /// As awaiting the start. The workflow has to be registered, the engine to have a [`PostgresStore`], and the transaction to be in the
+    /// database of that. An error changes nothing in
     /// the transaction, unless the connection is closed or the transaction was aborted before.
     ///
     /// Runs are started one after the other in a transaction: two starts at once take each other's savepoint.
@@ -186,12 +187,42 @@ async fn add_within(
         .map_err(Trouble::Store)?;
     let savepoint = Savepoint { transaction, is_undone: true };
     transaction.batch_execute("savepoint graphweft_start").await?;
+    refuse_other_databases(transaction, connections).await?;
     let path: String = transaction.query_one("select current_setting('search_path')", &[]).await?.try_get(0)?;
     transaction.batch_execute(&local_path(&connections.schema)).await?;
     let added = runs::create_within(transaction.into(), connections.facts, run).await?;
     transaction.query_one("select set_config('search_path', $1, true)", &[&path]).await?;
     savepoint.release();
     Ok(added)
+}
+
+/// Refuses a transaction in another database than that of the store, which may have a schema of the same name.
+///
+/// Databases share no advisory locks: what the store holds, a transaction in its database cannot take.
+async fn refuse_other_databases(
+    transaction: &tokio_postgres::Transaction<'_>,
+    connections: &Connections,
+) -> Result<(), Trouble> {
+    let locks = connections.facts.locks;
+    let is_other = connections.with(|mut client| async move {
+        let holds = client.transaction().await?;
+        // A number that no owner has: theirs are not negative.
+        let hold = "with one as materialized (select -1 - floor(random() * 2147483647)::integer as number)
+             select number from one where pg_advisory_xact_lock($1, number) is not null";
+        let held: i32 = holds.query_one(&holds.prepare_cached(hold).await?, &[&locks]).await?.try_get(0)?;
+        let take = transaction.query_one("select pg_try_advisory_xact_lock($1, $2)", &[&locks, &held]).await;
+        holds.rollback().await?;
+        Ok(take?.try_get(0)?)
+    });
+    if !is_other.await.map_err(Trouble::Store)? {
+        return Ok(());
+    }
+    let message = format!(
+        "the transaction is in another database than the store of the engine, which is in PostgreSQL at {}; begin it by a connection to \
+         that one",
+        connections.server.trim_end_matches(',')
+    );
+    Err(Trouble::Store(StoreError::Other { message }))
 }
 
 /// Undoes what was done in a transaction of the program since it was made, unless that is to stay.

@@ -107,6 +107,11 @@ impl Trouble {
                 let message = format!("{}; {RIGHTS}", chain(&error));
                 return StoreError::Unusable { server, message };
             }
+            Trouble::Database(error) if error.code() == Some(&SqlState::PROGRAM_LIMIT_EXCEEDED) => format!(
+                "{server} refuses a text that is too long for an index ({}); take shorter ids of runs, keys, and names of logs and sessions: \
+                 some 2,600 bytes together",
+                chain(&error)
+            ),
             Trouble::Database(error) => format!("{}: {}", server.trim_end_matches(','), chain(&error)),
         };
         StoreError::Other { message }

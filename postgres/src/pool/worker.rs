@@ -67,9 +67,15 @@ impl PostgresWorkerBuilder {
     /// Begins to work, in the present tokio runtime.
     ///
     /// # Errors
-    /// If the server cannot be reached.
+    /// If the server cannot be reached, if it works for no pool, or if [`Engine::check_pool`] refuses one of them.
     pub async fn start(self) -> Result<PostgresWorker, StoreError> {
         let PostgresWorkerBuilder { connections, owners, engine, pools, at_once } = self;
+        if pools.is_empty() {
+            let message = "a worker without a pool would execute nothing; name its pools with `.pool(..)`".to_owned();
+            return Err(StoreError::Other { message });
+        }
+        let check = |pool: &String| engine.check_pool(pool);
+        pools.iter().try_for_each(check).map_err(|error| StoreError::Other { message: error.to_string() })?;
         let at_once = at_once.unwrap_or_else(|| available_parallelism().map_or(1, NonZeroUsize::get));
         let owner = owners.join(&connections, Vec::new()).await?;
         let (drains, drained) = watch::channel(false);

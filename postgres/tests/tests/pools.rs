@@ -12,7 +12,7 @@ use graphweft::state::Append;
 use graphweft::store::Store;
 use graphweft_postgres::{PostgresStore, PostgresWorker};
 use graphweft_postgres_tests::workflows::{of_scene, poster, scene, stamped};
-use graphweft_postgres_tests::{builder, client, fresh_schema, server, without_notifications};
+use graphweft_postgres_tests::{builder, client, fresh_schema, server, store, without_notifications};
 
 /// One ledger for the nodes of this process, since it is named by the environment.
 fn ledger() -> PathBuf {
@@ -650,4 +650,14 @@ async fn a_worker_without_a_node_leaves_its_tasks_to_one_that_has_it() {
     let many = tokio::time::timeout(Duration::from_secs(60), many.result()).await.expect("they are executed").unwrap();
     assert_eq!((once, many), (2, of_scene(4)));
     assert_eq!((begun("left-once"), begun("left")), (1, 8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_could_execute_nothing_does_not_start() {
+    let store = store().await;
+    let engine = || Engine::builder().register::<scene>().build().unwrap();
+    let error = store.worker(engine()).start().await.unwrap_err().to_string();
+    assert_eq!(error, "a worker without a pool would execute nothing; name its pools with `.pool(..)`");
+    let error = store.worker(engine()).pool("gpus").start().await.unwrap_err().to_string();
+    assert!(error.starts_with("no node of a registered workflow is in pool `gpus`"), "{error}");
 }

@@ -8,8 +8,8 @@ use graphweft::prelude::*;
 use graphweft::store::{FeedQuery, Store};
 use graphweft::{ChildError, ErrorText, Signal, StartError};
 use graphweft_postgres::tokio_postgres::Client;
-use graphweft_postgres::{PostgresContext, PostgresStart, Transaction};
-use graphweft_postgres_tests::{builder, client, fresh_schema};
+use graphweft_postgres::{PostgresContext, PostgresStart, PostgresStore, Transaction};
+use graphweft_postgres_tests::{builder, client, client_of, fresh_schema, server};
 
 type Booked<T = i64> = Result<T, ChildError<ErrorText>>;
 
@@ -370,6 +370,24 @@ async fn a_run_started_within_a_transaction_is_there_if_that_is_committed() {
     let tx = client.transaction().await.unwrap();
     let error = elsewhere.start::<fan>(5).within(&tx).await.unwrap_err().to_string();
     assert!(error.contains("the engine has another store"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_not_started_within_a_transaction_in_another_database() {
+    let schema = fresh_schema();
+    let engine = engine(&schema).await;
+    let other = format!("{schema}_other");
+    client(&schema).await.batch_execute(&format!("create database {other}")).await.unwrap();
+    let address = server().replace("dbname=postgres", &format!("dbname={other}"));
+    // With tables by the same names.
+    drop(PostgresStore::builder(&address).schema(&schema).connect().await.unwrap());
+    let mut client = client_of(&address, &schema).await;
+
+    let tx = client.transaction().await.unwrap();
+    let error = engine.start::<fan>(5).id("order-7").within(&tx).await.unwrap_err().to_string();
+    assert!(error.contains("the transaction is in another database than the store of the engine"), "{error}");
+    let runs = tx.query_one("select count(*) from runs", &[]).await.unwrap();
+    assert_eq!(runs.get::<_, i64>(0), 0, "and what the program does in it continues");
 }
 
 #[tokio::test(flavor = "multi_thread")]
