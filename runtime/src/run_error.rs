@@ -68,12 +68,12 @@ pub enum RunError {
         /// Their names.
         signals: Vec<String>,
     },
-    /// The store failed, so the run stopped in this process. The run is not lost: `recover()` of this engine resumes it when
+    /// The store failed, so the run stopped in this process, or it cannot be read, and is driven by another one as before. The run is not lost: `recover()` of this engine resumes it when
     /// the store works again, or of any other once this one is gone. A request of another engine, such as to cancel it, has this engine try
     /// again. Where a server was away ([`StoreError::Unreachable`]) or could not work
     /// ([`StoreError::Unavailable`]), or a file was locked ([`StoreError::Busy`]) or had no room ([`StoreError::Full`]), the
     /// engine does so by itself.
-    #[error("the run stopped because the store failed: {0}")]
+    #[error("the store failed, so the run has stopped in this process, or cannot be read: {0}")]
     Store(#[from] StoreError),
     /// A record does not have the type that this version of the program expects. The run is not lost: a program that
     /// can read it resumes it.

@@ -189,6 +189,21 @@ async fn the_events_of_a_run_elsewhere_continue_when_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_error_of_who_reads_a_run_elsewhere_does_not_say_that_it_has_stopped_there() {
+    let (store, begun) = (Away::default(), Arc::default());
+    let driver = Engine::builder().store(store.inner.clone()).resource(Arc::<AtomicU32>::clone(&begun));
+    let driver = driver.register::<counting>().build().unwrap();
+    let driven = driver.start::<counting>(1).id("run").await.unwrap();
+    assert_eq!(driven.result().await.unwrap(), 2);
+    let reader = engine(&store, &begun);
+    let run = reader.get_run_of::<counting>("run").await.unwrap().expect("it is in the store");
+    store.is_away.store(true, Ordering::SeqCst);
+    let error = run.result().await.unwrap_err().to_string();
+    let expected = "the store failed, so the run has stopped in this process, or cannot be read: the database cannot be reached: nothing listens";
+    assert_eq!(error, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_events_of_a_run_end_with_their_engine_although_it_is_away() {
     let (store, begun) = (Away::default(), Arc::default());
     let engine = engine(&store, &begun);
