@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use graphweft_graph::{EdgeIx, NodeIx, START, Way};
 
-use crate::core::{Layout, NodeKind, NodeSpec, Program};
+use crate::core::{Layout, NodeKind, NodeSpec, Program, Totals};
 use crate::fingerprint::{
     Fingerprint, GraphPrint, KindPrint, NodePrint, RoutePrint, SourcePrint, WayKind, WayPrint, schema_hash,
 };
@@ -77,8 +77,9 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
         let layout = Layout::new(layouts.len(), name, &definition.graph, &definition.plan, specs);
         layouts.push(Arc::new(layout.limited_to(definition.limits.max_parallel)));
     }
+    let totals = Totals::of(&definition.written());
     let inside = found.into_iter().enumerate().map(|(at, definition)| (at > 0).then_some(definition)).collect();
-    Executable { program: Arc::new(Program { layouts }), inside, needs, print: OnceLock::new() }
+    Executable { program: Arc::new(Program { layouts, totals }), inside, needs, print: OnceLock::new() }
 }
 
 /// The resources that these nodes need, and the nodes that they may call, each once, with the path of its node.

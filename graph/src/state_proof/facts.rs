@@ -1,5 +1,8 @@
 //! What a node declares about the state of a run.
 
+use std::any::Any;
+use std::fmt;
+
 /// A key of the state, as a node names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateKeyFact {
@@ -13,6 +16,27 @@ pub struct StateKeyFact {
     pub has_zero: bool,
     /// Which value that is, if there is one. Proofs only ask whether there is.
     pub zero: Zero,
+    /// For a reducer that makes values which nothing has written, such as a sum: whether the type of the key holds one.
+    pub holds: Option<Holds>,
+}
+
+/// Whether the type of a key holds a value, and if not, why. The value is passed as [`Any`], since this crate knows no JSON.
+#[derive(Clone, Copy)]
+pub struct Holds(pub fn(&dyn Any) -> Result<(), String>);
+
+/// One key has one type, so this says nothing about whether two keys are the same.
+impl PartialEq for Holds {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Holds {}
+
+impl fmt::Debug for Holds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Holds")
+    }
 }
 
 /// The value that a key has before anything is written to it.
@@ -29,17 +53,23 @@ pub enum Zero {
 impl StateKeyFact {
     /// A key that a write replaces.
     pub const fn overwrite(name: &'static str) -> Self {
-        StateKeyFact { name, hash: Self::hash_of(name), overwrites: true, has_zero: false, zero: Zero::Number }
+        StateKeyFact { overwrites: true, ..Self::reduced(name, false) }
     }
 
     /// A key with a reducer; `has_zero`: whether that has a value to begin with.
     pub const fn reduced(name: &'static str, has_zero: bool) -> Self {
-        StateKeyFact { name, hash: Self::hash_of(name), overwrites: false, has_zero, zero: Zero::Number }
+        StateKeyFact { name, hash: Self::hash_of(name), overwrites: false, has_zero, zero: Zero::Number, holds: None }
     }
 
     /// A key with a reducer that has this value to begin with.
     pub const fn with_zero(name: &'static str, zero: Zero) -> Self {
         StateKeyFact { zero, ..Self::reduced(name, true) }
+    }
+
+    /// The same key, whose reducer makes values that its type may not hold.
+    #[must_use]
+    pub const fn holding(self, holds: Option<Holds>) -> Self {
+        StateKeyFact { holds, ..self }
     }
 
     /// Every key at once: what a node has written that never completes.

@@ -82,7 +82,7 @@ mod summary;
 mod together;
 mod unwritten;
 
-pub use facts::{StateFacts, StateKeyFact, Zero};
+pub use facts::{Holds, StateFacts, StateKeyFact, Zero};
 pub use keys::MOST_KEYS;
 pub use message::{GraphNames, Message};
 pub use node_keys::NodeKeys;

@@ -1,9 +1,65 @@
 //! Applies writes to the values of their keys.
 
+use graphweft_graph::state_proof::{Holds, StateKeyFact};
 use serde_json::{Map, Number, Value};
 
 use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
+
+/// The keys of which a reducer makes values that nothing has written, and that their types may not hold: sums.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Totals(Vec<(String, Holds)>);
+
+impl Totals {
+    /// Of these keys.
+    pub(crate) fn of<'f>(facts: impl IntoIterator<Item = &'f StateKeyFact>) -> Self {
+        let mut totals = Totals::default();
+        for fact in facts {
+            if let Some(holds) = fact.holds {
+                totals.add(fact.name, holds);
+            }
+        }
+        totals
+    }
+
+    pub(crate) fn add(&mut self, key: &str, holds: Holds) {
+        if !self.0.iter().any(|(known, _)| known == key) {
+            self.0.push((key.to_owned(), holds));
+        }
+    }
+
+    /// Checks what a write has made of its key.
+    ///
+    /// # Errors
+    /// If it is no value of the key's type.
+    fn check(&self, values: &Map<String, Value>, write: &StateWrite) -> Result<(), Fault> {
+        let StateOp::Add(more) = &write.op else { return Ok(()) };
+        let (Some((_, holds)), Some(total)) =
+            (self.0.iter().find(|(key, _)| *key == write.key), values.get(&write.key))
+        else {
+            return Ok(());
+        };
+        (holds.0)(total).map_err(|why| Fault::Context {
+            message: format!(
+                "state key `{}` cannot take {more}: the sum would be {total}, which {why}; give the key a type that holds it",
+                write.key
+            ),
+        })
+    }
+}
+
+/// Applies writes one after another, and checks the sums.
+pub(crate) fn fold_within(
+    values: &mut Map<String, Value>,
+    writes: &[StateWrite],
+    totals: &Totals,
+) -> Result<(), Fault> {
+    for write in writes {
+        apply(values, write)?;
+        totals.check(values, write)?;
+    }
+    Ok(())
+}
 
 /// Applies writes one after another.
 pub(crate) fn fold_into(values: &mut Map<String, Value>, writes: &[StateWrite]) -> Result<(), Fault> {

@@ -91,7 +91,7 @@ pub(crate) use attempts::{
     AttemptEvent, AttemptState, Attempts, Outcome, Process, Resumable, Resumption, Verdict, after, is_retryable,
 };
 pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, NextRun, Report, RunEnd, Then};
-pub(crate) use fold_writes::fold_into;
+pub(crate) use fold_writes::{Totals, fold_into, fold_within};
 pub(crate) use freeze::{freeze, pairs, shared, thaw};
 pub(crate) use impossible::{Applied, Impossible};
 pub(crate) use items::{ItemPace, TimeLimit};

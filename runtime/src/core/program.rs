@@ -6,11 +6,14 @@ use graphweft_graph::{Arrival, END, EdgeIx, Graph, LoopIx, NodeIx, Plan, START, 
 
 use serde::{Deserialize, Serialize};
 
+use super::fold_writes::Totals;
 use crate::options::NodeOptions;
 
 /// Every graph that a run can enter: the workflow's own first, then those inside its nodes, each once.
 pub(crate) struct Program {
     pub(crate) layouts: Vec<Arc<Layout>>,
+    /// The keys of their nodes whose sums have to be values of a type.
+    pub(crate) totals: Totals,
 }
 
 impl Program {

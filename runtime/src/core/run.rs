@@ -252,7 +252,7 @@ impl<V> Run<V> {
         let writer = |_: &str| self.state.place_of(task).map_or_else(String::new, |place| place.path());
         self.state.check_collector_writes(&self.program, task, &set.local)?;
         let seen = at.sees.as_ref().map_or(state.version, |sees| sees.version);
-        state.check(&set.shared, seen, writer)
+        state.check(&set.shared, seen, &self.program.totals, writer)
     }
 
     /// Takes the conclusion of a task whose attempt is not a call of the driver's.
@@ -280,7 +280,9 @@ impl<V> Run<V> {
     /// Checks that the writes inside a node that is done can be folded into the state around it.
     fn check_inside(&self, task: TaskId) -> Result<(), Fault> {
         match self.state.tasks.get(task).map(|at| (at.items(), self.state.state_of(at.scope))) {
-            Some((Some(items), Ok(state))) if items.failed.is_none() => state.check_inside(&items.state),
+            Some((Some(items), Ok(state))) if items.failed.is_none() => {
+                state.check_inside(&items.state, &self.program.totals)
+            }
             _ => Ok(()),
         }
     }

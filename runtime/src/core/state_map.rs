@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::fold_writes::fold_into;
+use super::fold_writes::{Totals, fold_into, fold_within};
 use super::freeze;
 use super::write_log::WriteLog;
 use crate::fault::Fault;
@@ -86,8 +86,14 @@ impl StateMap {
     ///
     /// # Errors
     /// If another node has replaced a key since that this node replaces as well, and if a write does not fit the value
-    /// of its key.
-    pub(super) fn check(&self, writes: &[StateWrite], seen: u64, writer: impl Fn(&str) -> String) -> Result<(), Fault> {
+    /// of its key, or makes a sum of it that its type does not hold.
+    pub(super) fn check(
+        &self,
+        writes: &[StateWrite],
+        seen: u64,
+        totals: &Totals,
+        writer: impl Fn(&str) -> String,
+    ) -> Result<(), Fault> {
         for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_))) {
             if let Some((version, first)) = self.written.get(&write.key)
                 && *version > seen
@@ -97,7 +103,7 @@ impl StateMap {
             }
         }
         let touched = writes.iter().filter_map(|write| Some((write.key.clone(), self.values.get(&write.key)?.clone())));
-        fold_into(&mut touched.collect(), writes)
+        fold_within(&mut touched.collect(), writes, totals)
     }
 
     /// Folds the writes of a node that is done.
@@ -121,10 +127,10 @@ impl StateMap {
     ///
     /// # Errors
     /// As [`check`](Self::check).
-    pub(super) fn check_inside(&self, state: &StateMap) -> Result<(), Fault> {
+    pub(super) fn check_inside(&self, state: &StateMap, totals: &Totals) -> Result<(), Fault> {
         let Some(inside) = state.inside.as_ref().filter(|_| state.version > 0) else { return Ok(()) };
         let writer = |key: &str| state.written.get(key).map_or_else(String::new, |(_, writer)| writer.clone());
-        self.check(&inside.log.writes(), inside.began_at, writer)
+        self.check(&inside.log.writes(), inside.began_at, totals, writer)
     }
 
     /// Takes over the writes inside a node that is done.

@@ -7,7 +7,7 @@ use graphweft_graph::{Choice, Edge, NodeData, Plan, Way, analyse};
 
 use super::labels::Labels;
 use crate::catch::caught;
-use crate::core::{Layout, NodeKind, NodeSpec, Place, Program, ScopeKind};
+use crate::core::{Layout, NodeKind, NodeSpec, Place, Program, ScopeKind, Totals};
 use crate::fingerprint::position_of_label;
 use crate::graph::{Graph, GraphNode, GraphNodeKind, GraphWay, Graphs};
 use crate::options::NodeOptions;
@@ -84,7 +84,11 @@ fn build(graphs: &Graphs) -> Option<StoredProgram> {
         layouts.push(Arc::new(Layout::new(layouts.len(), graph.name.clone(), &shape, &plan, specs)));
         labels.push(graph.nodes.iter().map(|node| node.labels.clone()).collect());
     }
-    Some(StoredProgram { program: Arc::new(Program { layouts }), workflow: graphs.graph.name.clone(), labels })
+    Some(StoredProgram {
+        program: Arc::new(Program { layouts, totals: Totals::default() }),
+        workflow: graphs.graph.name.clone(),
+        labels,
+    })
 }
 
 /// The graph as it was before it was drawn, and its proof.

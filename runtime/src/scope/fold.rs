@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::WrittenBy;
-use crate::core::fold_into;
+use crate::core::{Totals, fold_into, fold_within};
 use crate::state_write::{StateOp, StateWrite};
 
 /// An entry: the writes of one update.
@@ -68,7 +68,7 @@ impl Fold {
     }
 
     /// The first key that these writes would break, and why.
-    pub(super) fn refuses(&self, writes: &[StateWrite]) -> Option<(String, String)> {
+    pub(super) fn refuses(&self, writes: &[StateWrite], totals: &Totals) -> Option<(String, String)> {
         let mut seen = Map::new();
         writes.iter().find_map(|write| {
             if let Some(value) = self.values.get(&write.key)
@@ -76,7 +76,7 @@ impl Fold {
             {
                 seen.insert(write.key.clone(), value.clone());
             }
-            let refused = fold_into(&mut seen, std::slice::from_ref(write)).err()?;
+            let refused = fold_within(&mut seen, std::slice::from_ref(write), totals).err()?;
             Some((write.key.clone(), refused.to_string()))
         })
     }
@@ -97,7 +97,7 @@ mod tests {
         let mut fold = Fold::default();
         fold.apply(1, &[write("name", StateOp::Set(json!("Ada"))), write("visits", StateOp::Add(1.into()))]);
         let more = [write("name", StateOp::Add(1.into())), write("visits", StateOp::Add(2.into()))];
-        assert_eq!(fold.refuses(&more).unwrap().0, "name");
+        assert_eq!(fold.refuses(&more, &Totals::default()).unwrap().0, "name");
         fold.apply(2, &more);
         assert!(fold.get("name").unwrap_err().contains("not a number"));
         assert_eq!(fold.get("visits"), Ok(Some(&json!(3))));

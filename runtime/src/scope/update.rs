@@ -12,7 +12,8 @@ use super::error::{ScopeError, WrittenBy};
 use super::fold::Entry;
 use super::id::Scope;
 use super::scoped::{Reader, ScopedState};
-use crate::state::{Overwrite, Reducer, StateKey, StateOp, StateWrite, merge_op, set_op};
+use crate::core::Totals;
+use crate::state::{Overwrite, Reducer, StateKey, StateOp, StateWrite, holds, merge_op, set_op};
 
 /// Writes to the state of a scope, from [`ScopedState::update`]. Awaiting it writes all of them, or none.
 ///
@@ -46,13 +47,14 @@ use crate::state::{Overwrite, Reducer, StateKey, StateOp, StateWrite, merge_op, 
 pub struct ScopeUpdate<'c, S> {
     state: ScopedState<'c, S>,
     writes: Vec<StateWrite>,
+    totals: Totals,
     refused: Option<ScopeError>,
 }
 
 impl<'c, S: Scope> ScopedState<'c, S> {
     /// Writes to this state, all at once, when it is awaited.
     pub fn update(self) -> ScopeUpdate<'c, S> {
-        ScopeUpdate { state: self, writes: Vec::new(), refused: None }
+        ScopeUpdate { state: self, writes: Vec::new(), totals: Totals::default(), refused: None }
     }
 }
 
@@ -64,10 +66,11 @@ impl<S: Scope> ScopeUpdate<'_, S> {
     }
 
     /// Merges a value by the reducer of its key.
-    pub fn merge<T, R: Reducer>(self, key: StateKey<T, R, S>, value: T) -> Self
+    pub fn merge<T, R: Reducer>(mut self, key: StateKey<T, R, S>, value: T) -> Self
     where
         T: Serialize + DeserializeOwned + Send,
     {
+        self.totals.add(key.name(), holds::<T>());
         let max = self.state.max;
         self.with(key.name(), merge_op::<R>(value, max))
     }
@@ -101,7 +104,7 @@ impl<S: Scope> ScopeUpdate<'_, S> {
         if let Some(refused) = self.refused {
             return Err(refused);
         }
-        if let Some((key, why)) = self.state.fold.refuses(&self.writes) {
+        if let Some((key, why)) = self.state.fold.refuses(&self.writes, &self.totals) {
             return Err(self.refuse(key, why));
         }
         if self.writes.is_empty() {

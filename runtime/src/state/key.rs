@@ -64,7 +64,7 @@ impl<T, R: WriteMode<T>> StateKey<T, R> {
     /// Its declaration for [`Node::STATE`](crate::Node::STATE) of a node that is written by hand.
     pub const fn fact(&self) -> StateKeyFact {
         match R::ZERO {
-            Some(zero) => StateKeyFact::with_zero(self.name, zero),
+            Some(zero) => StateKeyFact::with_zero(self.name, zero).holding(R::HOLDS),
             None if R::OVERWRITES => StateKeyFact::overwrite(self.name),
             None => StateKeyFact::reduced(self.name, false),
         }

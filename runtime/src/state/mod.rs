@@ -177,11 +177,11 @@ pub use graphweft_graph::state_proof::StateFacts;
 #[doc(inline)]
 pub use graphweft_graph::state_proof::StateKeyFact;
 pub use key::StateKey;
-pub(crate) use reducer::zero_of;
 pub use reducer::{Append, Max, MergeMap, Min, Overwrite, Overwrites, Reducer, Sum, Union, WriteMode, Zero};
+pub(crate) use reducer::{holds, zero_of};
 pub use scope::{App, PerRun, Session, User};
 
-use crate::core::fold_into;
+use crate::core::{Totals, fold_into, fold_within};
 use crate::draft::{Part, SharedDraft};
 use crate::fault::Fault;
 use crate::field::Unreadable;
@@ -338,12 +338,26 @@ impl CollectorState<'_> {
     ///
     /// A value that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node returns.
     pub fn merge<T: Serialize + DeserializeOwned + Send, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
-        write(self.draft, Part::Local, key.name(), merge_op::<R>(value, self.max));
+        let op = merge_op::<R>(value, self.max).and_then(|op| self.sum_of::<T>(key.name(), op));
+        write(self.draft, Part::Local, key.name(), op);
     }
 
     /// Merges one item into a list.
     pub fn push<I: Serialize + DeserializeOwned + Send, R: Reducer>(&self, key: StateKey<Vec<I>, R>, item: I) {
         self.merge(key, vec![item]);
+    }
+
+    /// A write, if what it makes of a sum is a value of its type.
+    fn sum_of<T: DeserializeOwned>(&self, name: &str, op: StateOp) -> Result<StateOp, String> {
+        if matches!(op, StateOp::Add(_)) {
+            let before = read(self.before, self.draft, Part::Local, name).map_err(|fault| fault.to_string())?;
+            let mut seen: Map<String, Value> = before.into_iter().map(|value| (name.to_owned(), value)).collect();
+            let mut totals = Totals::default();
+            totals.add(name, holds::<T>());
+            let write = StateWrite { key: name.to_owned(), op: op.clone() };
+            fold_within(&mut seen, std::slice::from_ref(&write), &totals).map_err(|fault| fault.to_string())?;
+        }
+        Ok(op)
     }
 }
 

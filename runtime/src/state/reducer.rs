@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 
-use graphweft_graph::state_proof::Zero as ZeroValue;
+use graphweft_graph::state_proof::{Holds, Zero as ZeroValue};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::state_write::StateOp;
@@ -89,8 +90,8 @@ pub enum Append {}
 #[derive(Clone, Copy, Debug)]
 pub enum Union {}
 
-/// Adds numbers: finite ones of at most 64 bits. Any other, and one with which the sum leaves them, is an error of the node
-/// that writes it.
+/// Adds numbers: finite ones of at most 64 bits. Any other, and one with which the sum leaves them or the type of its key, is an error of
+/// the node that writes it, and the sum stays what it was. What nodes add at the same time is summed in the order in which they complete.
 ///
 /// What all nodes of a run have spent:
 ///
@@ -325,6 +326,9 @@ pub trait WriteMode<T> {
     /// The value of the key before it is written.
     #[doc(hidden)]
     const ZERO: Option<ZeroValue> = None;
+    /// Whether the type holds a value that the reducer makes, if that may be one which nothing has written.
+    #[doc(hidden)]
+    const HOLDS: Option<Holds> = None;
 }
 
 /// A type that can be read from the zero of a reducer: 0 for [`Sum`], `[]` for [`Append`] and [`Union`], `{}` for
@@ -360,6 +364,13 @@ impl<T> WriteMode<T> for Max {
     const SEAL: seal::Seal = seal::Seal;
 }
 
+#[diagnostic::do_not_recommend]
+impl<T: Zero<Sum> + DeserializeOwned> WriteMode<T> for Sum {
+    const SEAL: seal::Seal = seal::Seal;
+    const ZERO: Option<ZeroValue> = Some(ZeroValue::Number);
+    const HOLDS: Option<Holds> = Some(holds::<T>());
+}
+
 macro_rules! zeros {
     ($($reducer:ident: $zero:ident;)*) => {$(
         #[diagnostic::do_not_recommend]
@@ -371,7 +382,6 @@ macro_rules! zeros {
 }
 
 zeros! {
-    Sum: Number;
     Append: List;
     Union: List;
     MergeMap: Map;
@@ -406,6 +416,15 @@ impl<K, V> Zero<MergeMap> for BTreeMap<K, V> {}
 impl<K, V, S> Zero<MergeMap> for HashMap<K, V, S> {}
 impl Zero<MergeMap> for Map<String, Value> {}
 impl Zero<MergeMap> for Value {}
+
+/// Whether this type holds a value, as it is recorded.
+pub(crate) const fn holds<T: DeserializeOwned>() -> Holds {
+    Holds(|value| {
+        let Some(value) = value.downcast_ref::<Value>() else { return Ok(()) };
+        let read = value::decode::<T>(value).map(drop);
+        read.map_err(|error| format!("is no `{}`: {}", std::any::type_name::<T>(), error.message))
+    })
+}
 
 /// A zero, as it is recorded.
 pub(crate) fn zero_of(zero: ZeroValue) -> Value {

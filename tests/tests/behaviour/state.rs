@@ -303,3 +303,107 @@ async fn a_nested_workflow_that_is_tried_again_begins_with_the_state_that_it_beg
     let engine = Engine::builder().resource(AtomicU32::new(0)).build().unwrap();
     assert_eq!(ending(engine.start::<tried_twice>(7)).await.unwrap(), [7, 7]);
 }
+
+/// A sum of a type of one's own, which holds less than 64 bits.
+mod small_sums {
+    use super::*;
+    use graphweft::state::Zero;
+
+    #[value]
+    #[derive(Debug, Default, PartialEq)]
+    struct Percent(u8);
+    impl Zero<Sum> for Percent {}
+
+    const DONE: StateKey<Percent, Sum> = StateKey::new("done");
+    const STEPS: StateKey<i64, Sum> = StateKey::new("steps");
+
+    #[node]
+    async fn does(percent: u8, #[writes(DONE)] done: StateWriter<Percent, Sum>) -> u8 {
+        done.merge(Percent(percent));
+        percent
+    }
+    #[node]
+    async fn also(percent: u8, #[writes(DONE)] done: StateWriter<Percent, Sum>) -> u8 {
+        done.merge(Percent(percent));
+        percent
+    }
+    #[node]
+    async fn joined(one: u8, other: u8) -> u8 {
+        one.saturating_add(other)
+    }
+    #[node]
+    async fn counts(n: i64, #[writes(STEPS)] steps: StateWriter<i64, Sum>) -> i64 {
+        steps.merge(n);
+        n
+    }
+    workflow! { items(Vec<u8>) -> Vec<u8> { START => [does]; } }
+    workflow! { wide(Vec<i64>) -> Vec<i64> { START => [counts]; } }
+    workflow! { inside(u8) -> u8 { START => does; } }
+    workflow! { nests(u8) -> u8 { START => (inside, also) => joined; } }
+
+    async fn total<W: graphweft::Workflow<Output: std::fmt::Debug>>(input: W::Input) -> (Failure, Option<Percent>) {
+        let engine = Engine::builder().build().unwrap();
+        let run = engine.start::<W>(input).await.unwrap();
+        let failed = failure(run.result().await);
+        (failed, run.state(DONE).await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_node_with_which_a_sum_leaves_its_type_fails_and_the_key_stays_readable() {
+        let (failed, left) = total::<items>(vec![200, 55, 1]).await;
+        assert!(
+            failed.to_string().contains("state key `done` cannot take 1: the sum would be 256, which is no `"),
+            "{failed}"
+        );
+        // What the items have written ends with them.
+        assert_eq!((failed.path.as_str(), left), ("items/does[2]", None));
+
+        let (failed, left) = total::<nests>(200).await;
+        assert!(failed.to_string().contains("the sum would be 400"), "{failed}");
+        assert_eq!(left, Some(Percent(200)));
+    }
+
+    #[tokio::test]
+    async fn the_same_for_integers() {
+        let engine = Engine::builder().build().unwrap();
+        let run = engine.start::<wide>(vec![i64::MAX, 1]).await.unwrap();
+        let failed = failure(run.result().await);
+        assert!(failed.to_string().contains("the sum would be 9223372036854775808"), "{failed}");
+        assert_eq!(run.state(STEPS).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn what_a_collecting_node_keeps_is_refused_in_the_same_way() {
+        #[node(collect)]
+        async fn keeps(percent: u8, ctx: &Context) -> Option<u8> {
+            ctx.collector_state().merge(DONE, Percent(percent));
+            None
+        }
+        #[node]
+        async fn one(percent: u8) -> u8 {
+            percent
+        }
+        #[node]
+        async fn other(percent: u8) -> u8 {
+            percent
+        }
+        workflow! { collected(u8) -> u8 {
+            START => (one, other);
+            one | other => keeps;
+        } }
+        let failed = failure(collected(200).await);
+        assert!(failed.to_string().contains("the sum would be 400"), "{failed}");
+    }
+
+    #[tokio::test]
+    async fn the_state_of_a_scope_refuses_it_too() {
+        use graphweft::scope::{ScopeError, User};
+        const SPENT: StateKey<Percent, Sum, User> = StateKey::new("spent");
+
+        let engine = Engine::builder().build().unwrap();
+        engine.scope(User, "ada").await.unwrap().update().merge(SPENT, Percent(200)).await.unwrap();
+        let refused = engine.scope(User, "ada").await.unwrap().update().merge(SPENT, Percent(56)).await;
+        assert!(matches!(&refused, Err(ScopeError::Refused { key, .. }) if key == "spent"), "{refused:?}");
+        assert_eq!(engine.scope(User, "ada").await.unwrap().get(SPENT).unwrap(), Some(Percent(200)));
+    }
+}

@@ -8,6 +8,7 @@ use graphweft_graph::START;
 use serde_json::Map;
 
 use super::proven::{Random, searched};
+use crate::core::Totals;
 use crate::core::{
     Admission, Arrived, Chance, Conclusion, Emitted, Entered, Event, ItemPace, Layout, Lent, LentOf, NodeKind,
     NodeSpec, Place, Program, Report, Run, ScopeKind, TaskId, Tokens, Wanted, Writes,
@@ -276,7 +277,7 @@ fn what_is_applied_in_place_leads_where_its_events_do() {
         let inside = NodeKind::Scope(ScopeKind::Each, 1);
         let outer = laid_out(0, &net, || if random.below(8) == 0 { inside } else { NodeKind::Leaf });
         let layouts = vec![Arc::new(outer), Arc::new(laid_out(1, &one_node, || NodeKind::Leaf))];
-        let program = Arc::new(Program { layouts });
+        let program = Arc::new(Program { layouts, totals: Totals::default() });
         for _ in 0..3 {
             let lends = (random.below(2) == 0).then(|| random.another());
             let (mut fast, mut plain) = (Player::new(&program, true, lends), Player::new(&program, false, None));

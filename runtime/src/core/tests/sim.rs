@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 use graphweft_graph::START;
 use serde_json::{Map, Value};
 
-use crate::core::ScopeKind;
 use crate::core::{
     Admission, Arrived, Chance, Conclusion, Derived, Emitted, Entered, Event, ItemPace, Layout, NextRun, NodeKind,
     NodeSpec, Place, Program, Report, Run, RunEnd, TaskId, ThawedRun, Then, TimeLimit, Tokens, Wanted, Writes, after,
     freeze, thaw,
 };
+use crate::core::{ScopeKind, Totals};
 use crate::fault::{Cause, Failure, Fault};
 use crate::json_graphs::{Net, net};
 use crate::options::NodeOptions;
@@ -113,7 +113,7 @@ impl Setup {
             let layout = Layout::new(at, name.clone(), &net.graph, &net.plan, specs.collect());
             layouts.push(Arc::new(layout.limited_to(self.max_parallel.get(name).copied())));
         }
-        let program = Arc::new(Program { layouts });
+        let program = Arc::new(Program { layouts, totals: Totals::default() });
         let (max_concurrency, is_watched) = (self.max_concurrency, self.notes);
         let make = {
             let program = Arc::clone(&program);
