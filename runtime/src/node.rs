@@ -240,7 +240,8 @@ impl Failure {
     /// ```
     pub fn error_as<E: Payload>(&self) -> Option<E> {
         let recorded = self.error.as_deref()?;
-        read_whole(recorded).ok()
+        // It was recorded without the type that reads it, so in the form that most types read.
+        read_whole(recorded).ok().or_else(|| read_whole(&value::with_marked_keys(recorded)?).ok())
     }
 
     /// The recorded JSON of that error.

@@ -43,6 +43,33 @@ pub(super) fn mark_of(map: &Map<String, Json>) -> Option<(&str, &Json)> {
     key.starts_with(MARK).then_some((key.as_str(), value))
 }
 
+/// The same value, in which each map whose keys all are the texts of numbers or of booleans is marked.
+pub(super) fn mark_keys(json: &Json) -> Json {
+    match json {
+        Json::Array(items) => items.iter().map(mark_keys).collect(),
+        Json::Object(fields) => {
+            let keys: Option<Vec<Json>> = fields.keys().map(|key| number_or_bool(key)).collect();
+            let values = fields.values().map(mark_keys);
+            match keys.filter(|keys| !keys.is_empty()) {
+                Some(keys) => {
+                    let entries: Json =
+                        keys.into_iter().zip(values).map(|(key, value)| Json::Array(vec![key, value])).collect();
+                    Json::Object(Map::from_iter([(MAP.to_owned(), entries)]))
+                }
+                None => Json::Object(fields.keys().cloned().zip(values).collect()),
+            }
+        }
+        scalar => scalar.clone(),
+    }
+}
+
+/// The number or boolean that is written so as a key.
+fn number_or_bool(key: &str) -> Option<Json> {
+    let json: Json = serde_json::from_str(key).ok()?;
+    let written = json.to_string();
+    (matches!(json, Json::Number(_) | Json::Bool(_)) && written == key).then_some(json)
+}
+
 /// Whether a key could be mistaken for a mark, or for an escaped one.
 pub(super) fn resembles_mark(key: &str) -> bool {
     key.starts_with('$') && key.trim_start_matches('$').starts_with(&MARK[1..])

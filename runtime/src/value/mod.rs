@@ -74,6 +74,13 @@ pub(crate) fn encode_part<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Res
     encode::encode(value, max, Form::Exact).map(|encoded| encoded.json)
 }
 
+/// An error that [`encode_part`] has recorded, with its maps in the form for `tag`, `untagged` and `flatten`: all those whose keys may be
+/// numbers or booleans. `None` if it has none.
+pub(crate) fn with_marked_keys(recorded: &Json) -> Option<Json> {
+    let marked = form::mark_keys(recorded);
+    (marked != *recorded).then_some(marked)
+}
+
 /// A value as plain JSON, for readers without its type.
 pub(crate) fn to_plain<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
     encode::encode(value, max, Form::Plain).map(|encoded| encoded.json)

@@ -256,3 +256,43 @@ async fn a_text_that_is_not_owned_is_read_as_one_that_is() {
     workflow! { fails(u64) -> u64 { START => fail; } }
     assert_eq!(failure(fails(1).await).error_as(), Some("no".to_owned()));
 }
+
+#[test]
+fn an_error_with_numbers_for_keys_is_read_by_a_type_that_serde_buffers() {
+    type Names = std::collections::BTreeMap<i64, String>;
+    #[value]
+    #[derive(Debug, PartialEq)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        Rows { names: Names, answers: std::collections::BTreeMap<bool, Names> },
+    }
+    #[value]
+    #[derive(Debug, PartialEq)]
+    #[serde(untagged)]
+    enum Untagged {
+        Text(String),
+        Names(Names),
+    }
+    fn names() -> Names {
+        Names::from([(i64::MIN, "least".to_owned()), (7, String::new())])
+    }
+    fn rows() -> Tagged {
+        Tagged::Rows { names: names(), answers: [(true, names()), (false, Names::new())].into() }
+    }
+    #[node]
+    async fn tagged(_n: u64) -> Result<u64, Tagged> {
+        Err(rows())
+    }
+    #[node]
+    async fn untagged(_n: u64) -> Result<u64, Untagged> {
+        Err(Untagged::Names(names()))
+    }
+    workflow! { tags(u64) -> u64 { START => tagged; } }
+    workflow! { leaves_out(u64) -> u64 { START => untagged; } }
+
+    let failed = failure(OnDisk::default().runs::<tags>(1).0);
+    assert_eq!(failed.error_as(), Some(rows()));
+    let failed = failure(OnDisk::default().runs::<leaves_out>(1).0);
+    assert_eq!(failed.error_as(), Some(Untagged::Names(names())));
+    assert_eq!(failed.error_as::<Names>(), Some(names()));
+}
