@@ -124,13 +124,16 @@ pub trait SqliteStart<T>: sealed::Sealed {
     /// so let it not wait for a run.
     ///
     /// # Errors
-    /// As awaiting the start, and if the connection has no transaction, or one on another file. The workflow has to be
+    /// [`StartError::WithinStep`] for the transaction of a [step](SqliteContext::transaction). As awaiting the start, and if the connection has no transaction, or one on another file. The workflow has to be
     /// registered. An error changes nothing in the transaction.
     fn within(self, transaction: &Connection) -> Result<Run<T>, StartError>;
 }
 
 impl<T> SqliteStart<T> for Start<T> {
     fn within(self, transaction: &Connection) -> Result<Run<T>, StartError> {
+        if SqliteStore::is_of_step(transaction) {
+            return Err(StartError::WithinStep);
+        }
         let prepared = self.prepare_within::<SqliteStore>()?;
         let (created, first) = prepared.store().create_within(transaction, prepared.run())?;
         prepared.added(&created, first.as_ref())

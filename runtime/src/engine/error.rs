@@ -252,6 +252,12 @@ pub enum StartError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The transaction is that of a step: its closure writes by a connection that belongs to the store.
+    #[error(
+        "a run cannot be started within the transaction of a step; start it in the node, by `ctx.start`, or within a transaction on a \
+         connection of the program's own"
+    )]
+    WithinStep,
     /// The call was made outside of a tokio runtime.
     #[error("a run must be started inside a tokio runtime")]
     NoRuntime,

@@ -349,3 +349,28 @@ fn odd_settings_of_a_store_are_made_to_work() {
         assert_eq!(result.expect("other work is done besides the lease").unwrap(), 7);
     });
 }
+
+/// The connection of the closure is that of the store, which adds the records of all runs by it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_cannot_be_started_within_the_transaction_of_a_step() {
+    #[node]
+    async fn starts(ctx: &Context, #[resource] own: &std::sync::Arc<std::sync::OnceLock<Engine>>) -> Booked<bool> {
+        let engine = own.get().expect("it was set").clone();
+        ctx.transaction("start", move |tx| {
+            let refused = engine.start::<pay>(7).id("within").within(tx).map(drop);
+            Ok::<_, Error>(refused == Err(StartError::WithinStep))
+        })
+        .error_as_text()
+        .await
+    }
+    workflow! { starting(()) -> bool { START => starts; } }
+
+    let (_directory, path) = place();
+    let own = std::sync::Arc::new(std::sync::OnceLock::<Engine>::new());
+    let store = SqliteStore::open(&path).await.unwrap();
+    let engine = Engine::builder().store(store).resource(own.clone()).register::<starting>().register::<pay>();
+    let engine = engine.build().unwrap();
+    assert!(own.set(engine.clone()).is_ok());
+    assert_eq!(engine.start::<starting>(()).await.unwrap().result().await, Ok(true));
+    assert!(engine.get_run("within").await.unwrap().is_none());
+}

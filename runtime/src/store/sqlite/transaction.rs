@@ -11,6 +11,7 @@
 //!    │ <───────────────────────── done ── │
 //! ```
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -118,6 +119,11 @@ struct Session {
     answer: Option<oneshot::Sender<CommitOutcome>>,
 }
 
+thread_local! {
+    /// The address of the connection that the closure of a step writes by, in its thread.
+    static OF_STEP: Cell<usize> = const { Cell::new(0) };
+}
+
 /// What the closure has ended is replaced by a transaction that the thread ends.
 const ANEW: &str = "BEGIN IMMEDIATE";
 
@@ -139,7 +145,9 @@ impl Job for Session {
             return Ok(());
         }
         transaction.execute_batch("SAVEPOINT graphweft_step")?;
+        OF_STEP.set(std::ptr::from_ref::<Connection>(transaction).addr());
         let is_written = self.closure.execute(transaction);
+        OF_STEP.set(0);
         // Before the reply: others write by this connection.
         transaction.execute_batch("PRAGMA query_only = OFF")?;
         // Another transaction may have begun since.
@@ -231,6 +239,11 @@ impl StoreTransaction for Open {
 }
 
 impl SqliteStore {
+    /// Whether a connection is that of a step whose closure is being executed.
+    pub(crate) fn is_of_step(connection: &Connection) -> bool {
+        OF_STEP.get() == std::ptr::from_ref(connection).addr()
+    }
+
     /// Executes a closure in a transaction, which is open after that.
     pub(crate) async fn in_transaction<F, T, E>(self, work: F) -> InTransaction<T, E>
     where
