@@ -101,6 +101,7 @@ impl Engine {
         // A claim is a record, so what is refused for its graph, or for a resource, is not claimed. Until then the keeper leaves alone what
         // was refused before.
         self.check_unfit(Checked::Due, &mut report).await?;
+        self.check_released(&mut report).await?;
         self.halted().retain(|key, _| report.reported.contains(key));
         self.0.recovers.store(true, Ordering::Release);
         let undriven = Undriven::by(self);
@@ -411,6 +412,40 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Reports runs that an engine has claimed and released without a record of its own, and that this program cannot resume either: they
+    /// are not claimed once more each time that a program is restarted. The others are read when they are claimed.
+    async fn check_released(&self, report: &mut Report) -> Result<(), StoreError> {
+        let running = RunQuery {
+            workflows: self.0.workflows.keys().cloned().collect(),
+            status: vec![RunStatus::Running],
+            limit: CLAIMED_AT_ONCE,
+            ..RunQuery::default()
+        };
+        let mut before = None;
+        loop {
+            // A header that cannot be read is reported by the claim, which reads each by itself.
+            let Ok(page) = self.0.store.list(RunQuery { before, ..running.clone() }).await else { return Ok(()) };
+            let Some(last) = page.last() else { return Ok(()) };
+            before = Some(last.key);
+            let released = page.into_iter().filter(|header| header.owner.is_none() && header.records > 1);
+            let last_records = futures_util::stream::iter(released).map(|header| async move {
+                let last = self.0.store.read(header.key, header.records - 1, 1).await;
+                (header, last)
+            });
+            let mut last_records = last_records.buffer_unordered(AT_ONCE);
+            let mut untouched = Vec::new();
+            while let Some((header, last)) = last_records.next().await {
+                let is_claim = |stored: &Stored| matches!(stored.record.kind, EventKind::RunResumed { .. });
+                // A record that cannot be read is reported by the claim.
+                if last.is_ok_and(|last| last.iter().any(is_claim)) {
+                    untouched.push(header);
+                }
+            }
+            drop(last_records);
+            self.check_each(untouched, report).await?;
+        }
     }
 
     /// Reports suspended runs that no living engine has, and that this program could not resume when they are due. A limited number, so

@@ -514,3 +514,24 @@ cannot_continue! {
     unregistered_workflow: Obstacle::UnregisteredWorkflow,
     missing_resource: Obstacle::MissingResource,
 }
+
+#[tokio::test]
+async fn recovering_a_run_with_a_record_that_this_program_cannot_read_adds_no_record_each_time() {
+    for past in PASTS {
+        let recorded = Recorded::new(Stage::IsInterrupted, past).await;
+        let mut records = Vec::new();
+        for _ in 0..4 {
+            let engine = recorded.engine(Obstacle::UnreadableRecord);
+            for _ in 0..2 {
+                let recovery = soon(engine.recover()).await.unwrap();
+                let [(run, error)] = &recovery.failed[..] else { panic!("{past:?}: {recovery:?}") };
+                assert!(run == "x" && is_expected(Obstacle::UnreadableRecord, error), "{past:?}: {error}");
+            }
+            engine.shutdown().await;
+            records.push(recorded.contents().await.2.len());
+        }
+        assert!(records.iter().all(|&count| count == records[0]), "{past:?}: {records:?}");
+        let right = recorded.right_engine(None);
+        assert_eq!(soon(right.recover()).await.unwrap().resumed.len(), 1, "{past:?}");
+    }
+}
