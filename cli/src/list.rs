@@ -1,5 +1,6 @@
 //! Lists of runs and of questions.
 
+use std::io;
 use std::time::SystemTime;
 
 use graphweft::store::StoreError;
@@ -25,8 +26,8 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
         engine.list_runs(filter).await
     };
     if output.json {
-        let (runs, _) = first(asked.limit, page, |run| print::pretty(&json!(run))).await?;
-        return Ended::Done.having_printed(print::json_list(&runs));
+        let (runs, has_more) = first(asked.limit, page, |run| print::pretty(&json!(run))).await?;
+        return list_ended(print::json_list(&runs), has_more, || older(asked.limit));
     }
     let row = |run: &RunInfo| {
         let until = run.ended.unwrap_or_else(SystemTime::now);
@@ -35,13 +36,21 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
     };
     let (rows, has_more) = first(asked.limit, page, row).await?;
     let printed = print::table(["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", "WHERE"], rows);
+    list_ended(printed, has_more, || older(asked.limit))
+}
+
+fn older(limit: usize) -> String {
+    format!(
+        "{limit} runs are listed, and there are older ones: `--limit {}` lists more; `--status`, `--workflow`, `--tag` and \
+         `--id-prefix` select",
+        limit.saturating_mul(2).max(20)
+    )
+}
+
+/// A list was printed; where there is more than that, the note says so.
+fn list_ended(printed: io::Result<()>, has_more: bool, note: impl FnOnce() -> String) -> Result<Ended, CliError> {
     if has_more && printed.is_ok() {
-        print::note(&format!(
-            "{} runs are listed, and there are older ones: `--limit {}` lists more; `--status`, `--workflow`, `--tag` and \
-             `--id-prefix` select",
-            asked.limit,
-            asked.limit.saturating_mul(2).max(20)
-        ));
+        print::note(&note());
     }
     Ended::Done.having_printed(printed)
 }
@@ -92,8 +101,8 @@ pub(crate) async fn questions(engine: &Engine, asked: Questions, output: Output)
         engine.questions(filter).await
     };
     if output.json {
-        let (questions, _) = first(asked.limit, page, |open| print::pretty(&json!(open))).await?;
-        return Ended::Done.having_printed(print::json_list(&questions));
+        let (questions, has_more) = first(asked.limit, page, |open| print::pretty(&json!(open))).await?;
+        return list_ended(print::json_list(&questions), has_more, || newer(asked.limit));
     }
     let row = |open: &PendingQuestion| {
         let prompt = open.question.prompt.lines().next().unwrap_or_default();
@@ -101,12 +110,12 @@ pub(crate) async fn questions(engine: &Engine, asked: Questions, output: Output)
     };
     let (rows, has_more) = first(asked.limit, page, row).await?;
     let printed = print::table(["RUN", "QUESTION", "AGE", "PROMPT"], rows);
-    if has_more && printed.is_ok() {
-        print::note(&format!(
-            "{} questions are listed, and there are newer ones: `--limit {}` lists more; `--workflow` selects",
-            asked.limit,
-            asked.limit.saturating_mul(2).max(20)
-        ));
-    }
-    Ended::Done.having_printed(printed)
+    list_ended(printed, has_more, || newer(asked.limit))
+}
+
+fn newer(limit: usize) -> String {
+    format!(
+        "{limit} questions are listed, and there are newer ones: `--limit {}` lists more; `--workflow` selects",
+        limit.saturating_mul(2).max(20)
+    )
 }

@@ -4,6 +4,8 @@ mod bars;
 mod tree;
 mod values;
 
+use std::time::SystemTime;
+
 use graphweft::{Engine, RunStatus};
 use graphweft_inspector::view::{Conversations, RunView, State, What};
 use serde_json::json;
@@ -56,9 +58,12 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     }
     let status = part.status.map(word).unwrap_or_default();
     let times = bars::whole(&part.times);
+    let events_shown = times.len();
+    let is_over = asked.at.is_some() || view.status().is_none_or(RunStatus::is_over);
+    let times = if is_over { times } else { bars::until(times, SystemTime::now()) };
     let took = times.last().zip(times.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
     let took = duration(std::time::Duration::from_millis(took));
-    let head = format!("{} of {}: {status} after {took}, {} events", run.id(), run.workflow(), times.len());
+    let head = format!("{} of {}: {status} after {took}, {events_shown} events", run.id(), run.workflow());
     let most = if asked.long { usize::MAX } else { SAID };
     let of_run = values.iter().flat_map(|values| values.lines(run.workflow(), most)).map(|line| format!("  {line}"));
     let rows = tree::rows(&part).into_iter().flat_map(|row| {

@@ -1,5 +1,7 @@
 //! Bars over the time of a run.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use graphweft_inspector::view::State;
 
 use super::tree::Row;
@@ -12,6 +14,13 @@ pub(super) fn whole(differences: &[i64]) -> Vec<u64> {
         time.unsigned_abs()
     };
     differences.iter().map(next).collect()
+}
+
+/// These times, and a later one behind them, to which what has not ended lasts.
+pub(super) fn until(mut times: Vec<u64>, now: SystemTime) -> Vec<u64> {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    times.push(u64::try_from(now).unwrap_or(u64::MAX));
+    times
 }
 
 /// When a thing ran (`█`), waited (`░`) or failed (`×`), in so many characters.

@@ -10,7 +10,7 @@ mod renamed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
 use serde_json::Value;
@@ -240,6 +240,25 @@ async fn a_run_is_shown_as_a_tree_and_its_code_says_how_it_is() {
     assert!(before.out.contains("/30") && !before.out.contains("30/30"), "{}", before.out);
     let json = Runs::json(&runs.ran(&["show", "waits", "--json"]).await);
     assert_eq!((&json["run"]["status"], &json["view"]["status"]), (&"waiting".into(), &"waiting".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_not_over_is_shown_until_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    let store = SqliteStore::open(&file).await.unwrap();
+    let before = || SystemTime::now() - Duration::from_secs(50 * 60 * 60);
+    let engine = Engine::builder().store(store).clock(before).register::<refund>().build().unwrap();
+    for (id, cents) in [("waits", 2000), ("done", 7)] {
+        engine.start::<refund>(cents).id(id).await.unwrap().outcome().await.unwrap();
+    }
+    let runs = Runs { _folder: folder, file, engine };
+    let waits = runs.ran(&["show", "waits"]).await;
+    assert!(waits.out.starts_with("waits of refund: waiting after 2 d"), "{}", waits.out);
+    let done = runs.ran(&["show", "done"]).await;
+    assert!(!done.out.contains(" d ") && done.out.starts_with("done of refund: completed after"), "{}", done.out);
+    let before = runs.ran(&["show", "waits", "--at", "1"]).await;
+    assert!(before.out.contains("running after") && !before.out.contains(" d "), "{}", before.out);
 }
 
 /// Without the code of the workflow only what is recorded is known: the input of the run, and all outputs.

@@ -199,7 +199,7 @@ async fn a_list_that_is_cut_says_so_beside_the_output() {
         newest.err
     );
     let json = runs.ran(&["list", "--limit", "3", "--json"]).await;
-    assert_eq!((Runs::json(&json).as_array().unwrap().len(), &*json.err), (3, ""));
+    assert_eq!((Runs::json(&json).as_array().unwrap().len(), &json.err), (3, &newest.err));
     let asked = runs.ran(&["questions", "--limit", "0"]).await;
     assert!(asked.err.starts_with("0 questions are listed, and there are newer ones"), "{}", asked.err);
     assert_eq!(runs.ran(&["questions", "--limit", "1"]).await.err, "");
