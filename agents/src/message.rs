@@ -145,8 +145,16 @@ impl ToolCall {
     }
 }
 
-/// A reply is recorded in some levels of its own, and a session in a few more; a record has at most 100.
+/// How many levels a recorded value has at most.
+pub(crate) const MAX_RECORDED: usize = 100;
+
+/// A reply is recorded in some levels of its own, and a session in a few more.
 const MAX_DEPTH: usize = 64;
+
+/// What stands in the place of arguments that nest too deep.
+pub(crate) fn too_deep() -> String {
+    format!("(they nest more than {MAX_DEPTH} levels deep)")
+}
 
 impl Message {
     /// Makes every call one that can be recorded. Otherwise the reply would be paid, lost and asked for again.
@@ -154,13 +162,14 @@ impl Message {
         let Message::Assistant { calls, .. } = self else { return };
         for call in calls {
             if is_deeper(&call.arguments, MAX_DEPTH) {
-                call.arguments = Json::String(format!("(they nest more than {MAX_DEPTH} levels deep)"));
+                call.arguments = Json::String(too_deep());
             }
         }
     }
 }
 
-fn is_deeper(json: &Json, levels: usize) -> bool {
+/// Whether a value nests more than so many levels deep.
+pub(crate) fn is_deeper(json: &Json, levels: usize) -> bool {
     match (json, levels.checked_sub(1)) {
         (Json::Array(items), Some(left)) => items.iter().any(|item| is_deeper(item, left)),
         (Json::Object(fields), Some(left)) => fields.values().any(|field| is_deeper(field, left)),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::json_payload::JsonPayload;
+use crate::message::{MAX_RECORDED, is_deeper};
 use crate::model::Format;
 use crate::names::shortened;
 
@@ -126,7 +127,14 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
     };
     let (mut first, mut fitting) = (None, None);
     for (place, json) in every_json(text) {
-        let json = answer(json);
+        let json = match json.map(answer) {
+            Ok(json) if !is_deeper(&json, MAX_RECORDED) => json,
+            _ => {
+                let misfit = || Misfit::whole(format!("it nests more than {MAX_RECORDED} levels deep"));
+                first.get_or_insert_with(misfit);
+                continue;
+            }
+        };
         match (fit(&json), &fitting) {
             (Ok(value), _) if place == Place::Alone => return Ok(value),
             (Ok(_), Some((_, other))) if json != *other => {
@@ -134,7 +142,7 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
             }
             (Ok(value), None) => fitting = Some((value, json)),
             (Ok(_), Some(_)) => {}
-            (Err(misfit), _) => first = first.or(Some(misfit)),
+            (Err(misfit), _) => drop(first.get_or_insert(misfit)),
         }
     }
     let none = || first.unwrap_or_else(|| Misfit::whole("there is no JSON in it"));
@@ -156,19 +164,38 @@ enum Place {
     InProse,
 }
 
+/// JSON that nests deeper than can be read. What is inside of it is no answer.
+struct TooDeep;
+
+fn json_of(text: &str) -> Option<Result<Json, TooDeep>> {
+    read_json(serde_json::from_str(text))
+}
+
+/// What was read; nothing if it is no JSON.
+fn read_json(read: serde_json::Result<Json>) -> Option<Result<Json, TooDeep>> {
+    match read {
+        Ok(json) => Some(Ok(json)),
+        // The limit of `serde_json`, of which the text alone says that it is that.
+        Err(error) if error.to_string().starts_with("recursion limit exceeded") => Some(Err(TooDeep)),
+        Err(_) => None,
+    }
+}
+
 /// The whole text, what is in its only fence, and every object and list in it, in this order.
-fn every_json(text: &str) -> impl Iterator<Item = (Place, Json)> + '_ {
-    let whole = [Some(text), fenced(text).filter(|_| text.matches("```").count() == 2)]
-        .into_iter()
-        .flatten()
-        .filter_map(|text| serde_json::from_str(text).ok());
+fn every_json(text: &str) -> impl Iterator<Item = (Place, Result<Json, TooDeep>)> + '_ {
+    let fence = fenced(text).filter(|_| text.matches("```").count() == 2);
+    let whole = [Some(text), fence].into_iter().flatten().filter_map(json_of);
     let mut from = 0;
     let inside = std::iter::from_fn(move || {
         let rest = text.get(from..)?;
         let begins = from + rest.find(['{', '['])?;
         let mut values = serde_json::Deserializer::from_str(&text[begins..]).into_iter::<Json>();
-        let value = values.next().and_then(Result::ok);
-        from = if value.is_some() { begins + values.byte_offset() } else { begins + 1 };
+        let value = values.next().and_then(read_json);
+        from = match &value {
+            Some(Ok(_)) => begins + values.byte_offset(),
+            Some(Err(TooDeep)) => text.len(),
+            None => begins + 1,
+        };
         Some(value)
     });
     let inside = inside.take(MAX_PLACES).flatten();
@@ -214,6 +241,21 @@ mod tests {
     }
 
     #[test]
+    fn what_nests_too_deep_is_said_to_and_nothing_inside_of_it_is_the_answer() {
+        let both =
+            |levels: usize| (0..levels).fold("{\"Leaf\":1}".to_owned(), |inside, _| format!("{{\"Both\":[{inside}]}}"));
+        assert!(read::<Nested>(&both(49)).is_ok());
+        for levels in [50, 63, 64, 80, 200, 100_000] {
+            let deep = both(levels);
+            let fence = format!("```json\n{deep}\n```");
+            for text in [format!("It is {deep}."), deep, fence] {
+                let misfit = read::<Nested>(&text).unwrap_err();
+                assert_eq!(misfit, Misfit::whole("it nests more than 100 levels deep"), "{levels}");
+            }
+        }
+    }
+
+    #[test]
     fn json_is_read_out_of_prose_with_brackets() {
         let text = "As [you] asked {sic}: {\"cents\": 5}. Is that [right]?";
         assert_eq!(read::<Price>(text), Ok(Price { cents: 5 }));
@@ -253,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_text_of_brackets_is_read_in_a_bounded_number_of_tries() {
-        assert_eq!(read::<Price>(&"[".repeat(1 << 20)), Err(Misfit::whole("there is no JSON in it")));
+        assert_eq!(read::<Price>(&"[x".repeat(1 << 19)), Err(Misfit::whole("there is no JSON in it")));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::fingerprint::Fingerprint;
 use crate::guarded::Uncertain;
 use crate::guarded::{APPROVE, Guarded, NeedsApproval, Settled, is_edit};
 use crate::json_payload::JsonPayload;
+use crate::message::too_deep;
 use crate::model::ToolSpec;
 use crate::names::shortened;
 use crate::output::{for_model, in_object, is_object};
@@ -201,6 +202,7 @@ impl Tool {
         // A model has written them so: what is no JSON is a text.
         if let Json::String(text) = arguments {
             let why = match serde_json::from_str::<Json>(text) {
+                _ if *text == too_deep() => text.trim_matches(['(', ')']).to_owned(),
                 Ok(_) => "they are a text that has JSON in it".to_owned(),
                 Err(error) => format!("they are no JSON: {error}"),
             };

@@ -76,6 +76,7 @@ async fn arguments_that_cannot_be_recorded_go_to_the_model_and_the_reply_is_paid
         assert_eq!(model.requests().len(), 2, "{levels}");
         let result = &results(&model.requests()[1])[0];
         assert!(result.starts_with("error: `repeat` does not take this input"), "{levels}: {result}");
+        assert_eq!(result.ends_with("and they nest more than 64 levels deep"), levels > 63, "{levels}: {result}");
     }
 }
 
