@@ -151,7 +151,7 @@ pub(crate) const MAX_RECORDED: usize = 100;
 /// A reply is recorded in some levels of its own, and a session in a few more.
 const MAX_DEPTH: usize = 64;
 
-/// What stands in the place of arguments that nest too deep.
+/// What is recorded where arguments nest too deep.
 pub(crate) fn too_deep() -> String {
     format!("(they nest more than {MAX_DEPTH} levels deep)")
 }
