@@ -182,11 +182,24 @@ impl Place {
     }
 
     fn write_to(&self, to: &mut impl Write) -> fmt::Result {
+        self.write_with(self.node, &self.turns, to)
+    }
+
+    fn write_with(&self, node: u32, turns: &Turns, to: &mut impl Write) -> fmt::Result {
         self.scope.write_before(to)?;
         to.write_char('/')?;
-        to.write_str(self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str()))?;
+        to.write_str(self.scope.layout.nodes.get(node as usize).map_or("?", |node| node.name.as_str()))?;
         self.scope.write_behind(to)?;
-        self.turns.write_to(to)
+        turns.write_to(to)
+    }
+
+    /// Writes to `path`, which is emptied before, the path of an attempt that began here and is now at another node.
+    pub(crate) fn path_at(&self, Stand { node, turn }: Stand, path: &mut String) {
+        path.clear();
+        path.reserve(40);
+        let turns = (turn != 0).then(|| self.turns.with_innermost(turn));
+        // Writing to a string never fails.
+        let _ = self.write_with(node, turns.as_ref().unwrap_or(&self.turns), path);
     }
 
     /// The workflow, or the one that a node has called, whose graph this is in, the hash of that if it is known, and the names that lead

@@ -110,7 +110,7 @@ impl Pending {
     pub(super) fn whole(&mut self) -> &mut Vec<Record> {
         if !self.steps.is_empty() {
             let steps = std::mem::take(&mut self.steps);
-            self.plain = steps.among(std::mem::take(&mut self.plain));
+            self.plain = steps.among(&self.plain);
         }
         &mut self.plain
     }

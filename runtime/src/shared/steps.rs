@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::core::{Place, Stand};
 use crate::event::EventKind;
-use crate::store::{Compact, Record};
+use crate::store::{Compact, Record, Shown};
 
 /// Steps from node to node, between other records. Each is two records: a node is completed, and the next one has
 /// started.
@@ -69,33 +69,38 @@ impl Compact for Steps {
         self.records()
     }
 
-    fn among(&self, plain: Vec<Record>) -> Vec<Record> {
+    fn among(&self, plain: &[Record]) -> Vec<Record> {
         let mut all = Vec::with_capacity(plain.len() + self.records());
-        let mut plain = plain.into_iter();
-        let mut taken = 0;
-        for (step, Position { behind, origin }) in &self.steps {
-            let before = (*behind as usize).saturating_sub(taken);
-            all.extend(plain.by_ref().take(before));
-            taken += before;
-            if let Some(origin) = self.origins.get(*origin as usize) {
-                all.extend(step.records(origin));
+        self.show(plain, &mut |shown| match shown {
+            Shown::Record(record) => all.push(record.clone()),
+            Shown::Step { from, label, output, to } => {
+                let (label, output) = (label.map(str::to_owned), output.cloned());
+                let completed = EventKind::NodeCompleted { label, output, state: Vec::new(), items: None };
+                let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
+                let record = |path: &str, kind| Record { path: path.to_owned(), kind };
+                all.extend([record(from, completed), record(to, started)]);
             }
-        }
-        all.extend(plain);
+        });
         all
+    }
+
+    fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>)) {
+        let mut plain = plain.iter();
+        let mut taken = 0;
+        let (mut before, mut now) = (String::new(), String::new());
+        for (step, Position { behind, origin }) in &self.steps {
+            let others = (*behind as usize).saturating_sub(taken);
+            plain.by_ref().take(others).for_each(|record| to(Shown::Record(record)));
+            taken += others;
+            let Some(origin) = self.origins.get(*origin as usize) else { continue };
+            origin.path_at(step.from, &mut before);
+            origin.path_at(step.to, &mut now);
+            to(Shown::Step { from: &before, label: step.label, output: step.output.as_ref(), to: &now });
+        }
+        plain.for_each(|record| to(Shown::Record(record)));
     }
 
     fn before(&self, plain: usize) -> usize {
         2 * self.steps.partition_point(|(_, position)| position.behind as usize <= plain)
-    }
-}
-
-impl Step {
-    fn records(&self, origin: &Place) -> [Record; 2] {
-        let path_at = |stand: Stand| origin.clone().moved_to(stand).path();
-        let (label, output) = (self.label.map(str::to_owned), self.output.clone());
-        let completed = EventKind::NodeCompleted { label, output, state: Vec::new(), items: None };
-        let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
-        [Record { path: path_at(self.from), kind: completed }, Record { path: path_at(self.to), kind: started }]
     }
 }

@@ -58,8 +58,8 @@ pub use overview::RunOverview;
 pub use query::RunQuery;
 pub(crate) use record::to_the_millisecond;
 pub use record::{Record, Stored};
-pub(crate) use records::Compact;
 pub use records::Records;
+pub(crate) use records::{Compact, Shown};
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
 pub use snapshot::Snapshot;

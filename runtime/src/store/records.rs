@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
+
 use super::record::Record;
 
 /// The records of one append, in order: a slice that is cheap to clone.
@@ -36,10 +38,25 @@ pub(crate) trait Compact: Send + Sync + 'static {
     fn len(&self) -> usize;
 
     /// All records, those in between included.
-    fn among(&self, plain: Vec<Record>) -> Vec<Record>;
+    fn among(&self, plain: &[Record]) -> Vec<Record>;
 
     /// How many of them are before the plain record with this number.
     fn before(&self, plain: usize) -> usize;
+
+    /// Shows all records, those in between included, without making those that are compact.
+    fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>));
+}
+
+/// A part of the records of an append.
+pub(crate) enum Shown<'r> {
+    Record(&'r Record),
+    /// Two of them: a node is completed, and the next one has started.
+    Step {
+        from: &'r str,
+        label: Option<&'r str>,
+        output: Option<&'r Value>,
+        to: &'r str,
+    },
 }
 
 impl Records {
@@ -67,6 +84,15 @@ impl Records {
         plain.iter().enumerate().map(move |(at, record)| (at + before(at), record))
     }
 
+    /// Shows all of them in order, without making those that are compact.
+    pub(crate) fn show(&self, to: &mut dyn FnMut(Shown<'_>)) {
+        let Shared { plain, compact, whole } = &*self.0;
+        match compact.as_ref().filter(|_| whole.get().is_none()) {
+            Some(compact) => compact.show(plain, to),
+            None => self.iter().for_each(|record| to(Shown::Record(record))),
+        }
+    }
+
     /// All of them as a vector.
     #[must_use]
     pub fn into_vec(self) -> Vec<Record> {
@@ -74,7 +100,7 @@ impl Records {
             Ok(Shared { plain, compact, whole }) => match (compact, whole.into_inner()) {
                 (None, _) => plain,
                 (Some(_), Some(whole)) => whole,
-                (Some(compact), None) => compact.among(plain),
+                (Some(compact), None) => compact.among(&plain),
             },
             Err(shared) => Records(shared).to_vec(),
         }
@@ -87,7 +113,7 @@ impl Deref for Records {
     fn deref(&self) -> &[Record] {
         match &self.0.compact {
             None => &self.0.plain,
-            Some(compact) => self.0.whole.get_or_init(|| compact.among(self.0.plain.clone())),
+            Some(compact) => self.0.whole.get_or_init(|| compact.among(&self.0.plain)),
         }
     }
 }
@@ -122,7 +148,7 @@ impl fmt::Debug for Records {
 
 #[cfg(test)]
 mod tests {
-    use super::{Compact, Record, Records};
+    use super::{Compact, Record, Records, Shown};
     use crate::event::EventKind;
 
     /// One compact record behind each of these numbers of plain ones.
@@ -137,11 +163,16 @@ mod tests {
             self.0.len()
         }
 
-        fn among(&self, mut plain: Vec<Record>) -> Vec<Record> {
+        fn among(&self, plain: &[Record]) -> Vec<Record> {
+            let mut plain = plain.to_vec();
             for behind in self.0.iter().rev() {
                 plain.insert(*behind, record("compact"));
             }
             plain
+        }
+
+        fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>)) {
+            self.among(plain).iter().for_each(|record| to(Shown::Record(record)));
         }
 
         fn before(&self, plain: usize) -> usize {

@@ -32,7 +32,7 @@ const END: u8 = b':';
 /// row of several, all but the first would be lost without a word.
 const ONE: &[u8] = b"[\"";
 
-/// How many batches a new row has room for, and the bytes that most of them take.
+/// How many batches the row of a commit has room for, and the bytes that most of them take.
 const ROOM: usize = 16;
 const ENTRY: usize = 48;
 const BODY: usize = 192;
@@ -180,6 +180,8 @@ impl Batches<'_> {
 /// A row that is to be added, of one batch or several.
 #[derive(Default)]
 pub(super) struct NewRow {
+    /// How many batches it makes room for with the first one.
+    room: usize,
     first: Option<First>,
     index: String,
     bodies: Vec<u8>,
@@ -200,13 +202,18 @@ struct First {
 }
 
 impl NewRow {
+    /// One for what is committed together.
+    pub(super) fn of_commit() -> Self {
+        NewRow { room: ROOM, ..NewRow::default() }
+    }
+
     pub(super) fn push(&mut self, batch: &Batch<'_>) {
         let Batch { id, position, time, records, checksum, body } = *batch;
         if self.first.is_none() {
             self.first = Some(First { id, time, checksum });
             (self.end, self.time) = (id, time);
-            self.index.reserve(ROOM * ENTRY);
-            self.bodies.reserve(ROOM * (ENTRY + BODY));
+            self.index.reserve(self.room * ENTRY);
+            self.bodies.reserve(self.room * (ENTRY + BODY));
             self.index.push(char::from(SEVERAL));
         }
         let (behind, later) = (id.wrapping_sub(self.end), time.wrapping_sub(self.time));

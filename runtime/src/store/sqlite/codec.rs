@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::event::{AfterFailure, Begins, Entered, EventKind, ItemsDone, Limit, millis, optional_millis, whole};
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
-use crate::store::{Record, Stored, Tags};
+use crate::store::{Record, Records, Shown, Stored, Tags};
 
 /// The maximum number of records in a batch, so that reading a page of a long append does not decode all of it.
 const ROW: usize = 128;
@@ -32,6 +32,17 @@ pub(super) struct EncodedRow {
 }
 
 /// Encodes the records of an append, as few bodies as it takes.
+pub(super) fn encode_all(records: &Records) -> Result<Vec<EncodedRow>, serde_json::Error> {
+    if (1..=ROW).contains(&records.len()) {
+        let body = serde_json::to_string(&ShownBody(records))?;
+        if body.len() <= ROW_BYTES {
+            return Ok(vec![EncodedRow { records: records.len() as u64, body }]);
+        }
+    }
+    encode(records)
+}
+
+/// As [`encode_all`], for records that are not compact.
 pub(super) fn encode(records: &[Record]) -> Result<Vec<EncodedRow>, serde_json::Error> {
     let mut rows = Vec::with_capacity(1);
     for chunk in records.chunks(ROW) {
@@ -82,6 +93,52 @@ impl Serialize for Body<'_> {
         }
         row.end()
     }
+}
+
+/// As [`Body`], of records that may be compact.
+struct ShownBody<'a>(&'a Records);
+
+impl Serialize for ShownBody<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut row = to.serialize_seq(None)?;
+        let mut added = Ok(());
+        self.0.show(&mut |shown| {
+            if added.is_ok() {
+                added = add_shown(&mut row, shown);
+            }
+        });
+        added?;
+        row.end()
+    }
+}
+
+fn add_shown<S: SerializeSeq>(row: &mut S, shown: Shown<'_>) -> Result<(), S::Error> {
+    match shown {
+        Shown::Record(Record { path, kind }) => {
+            row.serialize_element(path)?;
+            row.serialize_element(&Kind(kind))
+        }
+        Shown::Step { from, label, output, to } => {
+            row.serialize_element(from)?;
+            row.serialize_element(&OfStep::Completed { label, output })?;
+            row.serialize_element(to)?;
+            row.serialize_element(&OfStep::Started {})
+        }
+    }
+}
+
+/// The kinds of the two records of a step, as [`Short`] writes them.
+#[derive(Serialize)]
+enum OfStep<'a> {
+    #[serde(rename = "c")]
+    Completed {
+        #[serde(rename = "l", skip_serializing_if = "Option::is_none")]
+        label: Option<&'a str>,
+        #[serde(rename = "o", skip_serializing_if = "Option::is_none")]
+        output: Option<&'a Value>,
+    },
+    #[serde(rename = "b")]
+    Started {},
 }
 
 struct Kind<'a>(&'a EventKind);

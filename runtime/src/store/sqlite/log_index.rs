@@ -13,6 +13,7 @@ use super::batches::{Batch, Batches, RecordRow};
 use super::schema::{rows_of, run_of};
 use super::times::{from_integer, to_integer};
 use super::trouble::Trouble;
+use super::unmoved::Unmoved;
 use crate::store::RunKey;
 
 /// A batch in the commit log.
@@ -49,6 +50,8 @@ pub(super) struct LogIndex {
     runs: HashMap<i64, Vec<Logged>>,
     batches: usize,
     bytes: i64,
+    /// What a move writes. Only the writer moves them.
+    unmoved: Option<Unmoved>,
 }
 
 /// What a connection did not know before.
@@ -61,11 +64,21 @@ pub(super) struct News {
 }
 
 impl LogIndex {
+    /// That of a connection that moves the log.
+    pub(super) fn of_writer() -> Self {
+        LogIndex { unmoved: Some(Unmoved::default()), ..LogIndex::default() }
+    }
+
+    /// One that knows nothing yet, of the same connection.
+    fn anew(&self) -> Self {
+        LogIndex { unmoved: self.unmoved.as_ref().map(|_| Unmoved::default()), ..LogIndex::default() }
+    }
+
     /// Reads what has changed in the log. Needs a transaction, to which the index belongs afterwards.
     pub(super) fn refresh(&mut self, transaction: &Connection) -> Result<News, Trouble> {
         let refreshed = self.try_to_refresh(transaction);
         if refreshed.is_err() {
-            *self = LogIndex::default();
+            *self = self.anew();
         }
         refreshed
     }
@@ -75,10 +88,14 @@ impl LogIndex {
         let last = in_log.max(moved);
         if last < self.last || moved < self.moved {
             // Neither gets smaller, unless another program changes the file.
-            *self = LogIndex::default();
+            *self = self.anew();
         }
         let mut news = News { runs: Vec::new(), has_missed_some: moved > self.last };
         if moved > self.moved {
+            if moved < self.last && self.unmoved.is_some() {
+                // Some of what it has sorted was moved by another connection, and some was not.
+                *self = LogIndex { last: moved, ..self.anew() };
+            }
             self.moved_up_to(moved);
         }
         if last > self.last {
@@ -89,8 +106,9 @@ impl LogIndex {
             while let Some(row) = rows.next()? {
                 for batch in batches_of(RecordRow::read(row)?)? {
                     news.runs.push(run_of(batch.id));
-                    self.add(Logged::from(&batch));
+                    self.add(&batch);
                 }
+                self.add_row();
             }
             self.last = last;
         }
@@ -102,11 +120,27 @@ impl LogIndex {
         self.last + 1
     }
 
-    pub(super) fn add(&mut self, batch: Logged) {
+    pub(super) fn add(&mut self, batch: &Batch<'_>) {
+        if let Some(unmoved) = &mut self.unmoved {
+            unmoved.add(batch);
+        }
+        let batch = Logged::from(batch);
         self.last = batch.position;
         self.batches += 1;
         self.bytes = self.bytes.saturating_add(batch.bytes);
         self.runs.entry(run_of(batch.id)).or_default().push(batch);
+    }
+
+    /// The log has another row, with batches that were added.
+    pub(super) fn add_row(&mut self) {
+        if let Some(unmoved) = &mut self.unmoved {
+            unmoved.add_row();
+        }
+    }
+
+    /// What a move writes, of which nothing is known from here on: after it, the log is empty.
+    pub(super) fn take_unmoved(&mut self) -> Unmoved {
+        self.unmoved.replace(Unmoved::default()).unwrap_or_default()
     }
 
     /// The batches up to this position are in the journal, and no longer in the log.
@@ -116,6 +150,7 @@ impl LogIndex {
             self.last = position;
             self.runs.clear();
             (self.batches, self.bytes) = (0, 0);
+            self.unmoved = self.unmoved.take().map(|_| Unmoved::default());
             return;
         }
         let (mut batches, mut bytes) = (0, 0_i64);

@@ -9,6 +9,7 @@ mod conditions;
 mod delete;
 mod feed;
 mod file;
+mod kept_read;
 mod log_index;
 mod logs;
 mod open;
@@ -33,6 +34,7 @@ mod tests;
 mod times;
 mod transaction;
 mod trouble;
+mod unmoved;
 mod write_transaction;
 mod writer;
 
@@ -297,7 +299,7 @@ impl Handle {
             run,
             at,
             time,
-            rows: codec::encode(&records).map_err(unwritable)?,
+            rows: codec::encode_all(&records).map_err(unwritable)?,
             graphs: change.graphs().map(|graph| self.encode_graph(graph)).collect::<Result<_, _>>()?,
             questions: EncodedQuestions::of(&change.questions).map_err(unwritable)?,
             change,

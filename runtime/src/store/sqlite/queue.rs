@@ -7,6 +7,7 @@ use std::time::Instant;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::kept_read;
 use super::owners::{self, OwnerLock};
 use super::runs::{self, EncodedAppend};
 use super::trouble::Trouble;
@@ -193,7 +194,7 @@ impl Job for Appending {
     }
 
     fn run_alone(&mut self, connection: &Connection, journals: &mut Journals) -> Option<Result<(), Trouble>> {
-        let appended = runs::append_in_one_statement(connection, journals, &self.batch)?;
+        let appended = runs::append_in_one_statement(connection, journals, &self.batch, kept_read::State::None)?;
         Some(appended.map(|appended| self.outcome = Some(appended)))
     }
 
@@ -219,6 +220,8 @@ struct State {
     idle: bool,
     /// Whether the thread has chores to do besides jobs.
     called: bool,
+    /// Whether a read transaction is kept of which the thread does not know yet.
+    keeps_read: bool,
     /// Whether the last handle is gone: no more jobs come.
     closing: bool,
     /// Whether the thread has ended: jobs are refused.
@@ -231,6 +234,8 @@ pub(super) enum Wake {
     Work,
     /// The time has come, or the thread was called.
     Chores,
+    /// A read transaction is kept from now on.
+    KeptRead,
     /// Everything is done and the last handle is gone.
     End,
 }
@@ -317,6 +322,12 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    /// Has the thread look after a read transaction that is kept from now on.
+    pub(super) fn tell_of_kept_read(&self) {
+        self.lock().keeps_read = true;
+        self.changed.notify_one();
+    }
+
     /// Marks the end: no more jobs come.
     pub(super) fn finish(&self) {
         self.lock().closing = true;
@@ -348,6 +359,9 @@ impl Queue {
             }
             if is_over(chores) {
                 return Some(Wake::Chores);
+            }
+            if std::mem::take(&mut state.keeps_read) {
+                return Some(Wake::KeptRead);
             }
             if state.closing {
                 return Some(Wake::End);

@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::codec::EncodedRow;
 use super::delete::deleted_until;
+use super::kept_read;
 use super::questions::EncodedQuestions;
 use super::read::header_by_id;
 use super::row::RunRow;
@@ -153,9 +154,10 @@ pub(super) fn append_in_one_statement(
     connection: &Connection,
     journals: &mut Journals,
     batch: &EncodedAppend,
+    kept: kept_read::State,
 ) -> Option<Result<Appended, Trouble>> {
     let row = batch.rows.first().filter(|_| batch.is_one_row())?;
-    match add_row_alone(connection, journals, batch.run, batch.at, batch.time, row) {
+    match add_row_alone(connection, journals, batch.run, batch.at, batch.time, row, kept) {
         Ok(true) => Some(Ok(Appended::Done)),
         Ok(false) => None,
         Err(trouble) => Some(Err(trouble)),

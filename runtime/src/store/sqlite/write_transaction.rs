@@ -27,8 +27,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::batches::{Batch, NewRow, RecordRow, Text};
 use super::codec::EncodedRow;
-use super::log_index::{LogIndex, Logged, batches_of};
-use super::schema::{rows_of, run_of};
+use super::kept_read;
+use super::log_index::LogIndex;
+use super::schema::rows_of;
 use super::seal;
 use super::settings::{LARGE, ROW_BYTES};
 use super::times::{from_integer, to_integer, to_millis};
@@ -39,11 +40,16 @@ use crate::store::RunKey;
 const REMEMBERED: usize = 4096;
 
 /// What the writer knows of the journals, from one transaction to the next.
-#[derive(Default)]
 pub(super) struct Journals {
     log: LogIndex,
     /// How long journals are to which this process was the last to add.
     lengths: HashMap<RunKey, u64>,
+}
+
+impl Default for Journals {
+    fn default() -> Self {
+        Journals { log: LogIndex::of_writer(), lengths: HashMap::default() }
+    }
 }
 
 impl Journals {
@@ -68,7 +74,7 @@ impl Journals {
     }
 
     fn added(&mut self, run: RunKey, batch: &Batch<'_>) {
-        self.log.add(Logged::from(batch));
+        self.log.add(batch);
         self.lengths.insert(run, from_integer(batch.end() - rows_of(run).start));
     }
 }
@@ -97,7 +103,7 @@ impl<'a> WriteTransaction<'a> {
         work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         journals.refresh(connection)?;
-        let mut transaction = WriteTransaction { connection, journals, row: NewRow::default() };
+        let mut transaction = WriteTransaction { connection, journals, row: NewRow::of_commit() };
         let done = work(&mut transaction)?;
         transaction.write_row()?;
         Ok(done)
@@ -152,9 +158,12 @@ impl<'a> WriteTransaction<'a> {
 
     /// Writes the row of the log for the batches that were added.
     fn write_row(&mut self) -> Result<(), Trouble> {
-        let mut row = std::mem::take(&mut self.row);
+        let mut row = std::mem::replace(&mut self.row, NewRow::of_commit());
         let position = row.last_position();
-        row.row_at(position).map_or(Ok(()), |row| insert(self.connection, "commit_log", LOG, row))
+        let Some(row) = row.row_at(position) else { return Ok(()) };
+        insert(self.connection, "commit_log", LOG, row)?;
+        self.journals.log.add_row();
+        Ok(())
     }
 
     /// The run is deleted.
@@ -166,12 +175,9 @@ impl<'a> WriteTransaction<'a> {
     pub(super) fn move_log(&mut self) -> Result<(), Trouble> {
         self.write_row()?;
         let last = self.log().next() - 1;
-        let Sorted { rows_of_log, batches, mut rows } = self.sorted()?;
-        if batches != self.log().batches() {
-            let known = self.log().batches();
-            return Err(Trouble::Damaged(format!("its log has {batches} batches, and {known} were added to it")));
-        }
-        for row in &mut rows {
+        let unmoved = self.journals.log.take_unmoved();
+        let rows_of_log = unmoved.rows_of_log();
+        for row in &mut unmoved.into_rows()? {
             if let Some(row) = row.row_at(last) {
                 insert(self.connection, "journal", JOURNAL, row)?;
             }
@@ -201,50 +207,6 @@ impl<'a> WriteTransaction<'a> {
         self.journals.log.moved_up_to(last);
         Ok(())
     }
-
-    /// The batches of the log, as rows of the journal.
-    fn sorted(&self) -> Result<Sorted, Trouble> {
-        let mut of_runs: HashMap<i64, Vec<NewRow>> = HashMap::default();
-        let (mut rows_of_log, mut batches) = (0, 0);
-        let mut select = self
-            .connection
-            .prepare_cached("SELECT id, pos, time, records, checksum, body FROM commit_log ORDER BY pos")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            rows_of_log += 1;
-            for batch in batches_of(RecordRow::read(row)?)? {
-                batches += 1;
-                let of_run = of_runs.entry(run_of(batch.id)).or_default();
-                let follows = |row: &&mut NewRow| row.end() == batch.id && row.bytes() < ROW_BYTES;
-                match of_run.last_mut().filter(follows) {
-                    _ if batch.is_large() && !batch.is_sound() => {
-                        let position = batch.position;
-                        let says = format!("the batch at position {position} of its log does not match its checksum");
-                        return Err(Trouble::Damaged(says));
-                    }
-                    // It is in the journal, between those before it and those behind it.
-                    _ if batch.is_large() => {}
-                    Some(row) => row.push(&batch),
-                    None => {
-                        let mut row = NewRow::default();
-                        row.push(&batch);
-                        of_run.push(row);
-                    }
-                }
-            }
-        }
-        let mut rows: Vec<NewRow> = of_runs.into_values().flatten().collect();
-        rows.sort_by_key(NewRow::id);
-        Ok(Sorted { rows_of_log, batches, rows })
-    }
-}
-
-/// What the log has, by runs.
-struct Sorted {
-    rows_of_log: usize,
-    batches: usize,
-    /// In the order of the journal.
-    rows: Vec<NewRow>,
 }
 
 /// Adds a single row to a journal of which this process believes to know the length, without a transaction around it.
@@ -256,6 +218,7 @@ pub(super) fn add_row_alone(
     at: u64,
     time: SystemTime,
     row: &EncodedRow,
+    kept: kept_read::State,
 ) -> Result<bool, Trouble> {
     if journals.lengths.get(&run) != Some(&at) || row.body.len() >= LARGE {
         return Ok(false);
@@ -264,13 +227,19 @@ pub(super) fn add_row_alone(
     let Batch { id, position, time, records, checksum, body } = batch;
     // If the log ends elsewhere, `records` is NULL, which the table forbids, and the row is ignored. The text is copied and
     // hashed for each row, so it has no indentation.
-    let mut insert = connection.prepare_cached(
-        "INSERT OR IGNORE INTO commit_log (pos, id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, ?5, \
-         iif(coalesce((SELECT max(pos) FROM commit_log), (SELECT max(last) FROM moves), 0) = ?1 - 1, ?6, NULL))",
-    )?;
+    let mut insert = connection.prepare_cached(match kept {
+        kept_read::State::Checked => {
+            "INSERT OR IGNORE INTO commit_log (pos, id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        }
+        kept_read::State::None | kept_read::State::Begun => {
+            "INSERT OR IGNORE INTO commit_log (pos, id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, ?5, \
+             iif(coalesce((SELECT max(pos) FROM commit_log), (SELECT max(last) FROM moves), 0) = ?1 - 1, ?6, NULL))"
+        }
+    })?;
     let added = insert.execute(params![position, id, time, Text(body), checksum, records])? == 1;
     if added {
         journals.added(run, &batch);
+        journals.log.add_row();
     }
     Ok(added)
 }

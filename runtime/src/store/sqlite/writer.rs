@@ -16,6 +16,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use super::check;
 use super::delete;
 use super::file::OpenFile;
+use super::kept_read::{self, KeptRead};
 use super::open;
 use super::origin;
 use super::owners::Owners;
@@ -52,6 +53,8 @@ pub(super) struct Shared {
 
 struct Writer {
     connection: Connection,
+    /// Ended before the connection is used for anything but an append by one statement.
+    kept: KeptRead,
     /// That of the connection, once it was set here.
     busy_timeout: Option<Duration>,
     /// Whether it is known if the file is a copy. A tool beside the program looks with its first write: it may only read.
@@ -119,8 +122,18 @@ impl Shared {
             origin::look(&connection, &file.path);
         }
         let (unlooked, returns_pages) = (LOOK, false);
-        let writer =
-            Writer { connection, busy_timeout, has_looked, journals, log_rows, log, last, unlooked, returns_pages };
+        let writer = Writer {
+            connection,
+            kept: KeptRead::default(),
+            busy_timeout,
+            has_looked,
+            journals,
+            log_rows,
+            log,
+            last,
+            unlooked,
+            returns_pages,
+        };
         let writer = Mutex::new(writer);
         Shared { file, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
@@ -130,6 +143,7 @@ impl Shared {
         let busy = match self.writer.try_lock() {
             Ok(writer) if !writer.is_quick(self.settings.durability) => true,
             Ok(mut writer) => {
+                writer.end_kept_read();
                 // A caller wakes the others itself.
                 drop(writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp));
                 self.leave_chores(&mut writer);
@@ -154,6 +168,9 @@ impl Shared {
             return None;
         }
         let appended = writer.append_alone(self, batch)?;
+        if writer.kept.has_appended() {
+            self.queue.tell_of_kept_read();
+        }
         self.leave_chores(&mut writer);
         Some(appended)
     }
@@ -162,6 +179,20 @@ impl Shared {
     fn leave_chores(&self, writer: &mut Writer) {
         if writer.log_is_long() || writer.commit_log_is_full(self) {
             self.queue.call();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn keeps_read(&self) -> bool {
+        self.writer.lock().unwrap().kept.is_kept()
+    }
+
+    /// Ends the read transaction that is kept, if nothing needs it. Returns whether it is still kept.
+    fn still_keeps_read(&self) -> bool {
+        match self.writer.try_lock() {
+            Ok(mut writer) => writer.end_idle_read(),
+            // It is in use.
+            Err(_) => true,
         }
     }
 
@@ -174,16 +205,25 @@ impl Shared {
         let mut removes: Option<Instant> = None;
         // Sent when they are dropped.
         let mut unsent: Option<Answers> = None;
+        let mut keeps_read = false;
         loop {
             let renewal = (!self.owners.is_empty()).then_some(due);
-            let pause = unsent.is_some().then(|| Instant::now() + MOMENT);
+            let moment = unsent.is_some().then_some(MOMENT).or(keeps_read.then_some(kept_read::IDLE));
+            let pause = moment.map(|moment| Instant::now() + moment);
             let Some(wake) = self.queue.wait([renewal, removes].into_iter().flatten().min(), pause) else {
                 unsent = None;
+                keeps_read = self.still_keeps_read();
                 continue;
             };
+            if wake == Wake::KeptRead {
+                keeps_read = true;
+                continue;
+            }
             let Ok(mut writer) = self.writer.lock() else { return };
+            writer.end_kept_read();
+            keeps_read = false;
             match (wake, unsent.take()) {
-                (Wake::End, _) => return,
+                (Wake::End | Wake::KeptRead, _) => return,
                 // Other processes, and a job that has to be alone, are waited for in the next turn, when no caller is
                 // without an answer.
                 (Wake::Work, Some(before)) => {
@@ -270,12 +310,26 @@ impl Writer {
         let begun = Instant::now();
         shared.file.is_there().ok()?;
         self.be(Patience::GiveUp, shared).ok()?;
-        let appended = runs::append_in_one_statement(&self.connection, &mut self.journals, batch)?;
+        let kept = self.kept.before_append(&self.connection, begun);
+        let appended = runs::append_in_one_statement(&self.connection, &mut self.journals, batch, kept)?;
         if appended.as_ref().is_err_and(Trouble::is_busy) {
+            self.kept.is_in_the_way(&self.connection);
             return None;
         }
         self.has_done(1, begun);
-        Some(appended.map_err(|trouble| self.explain(trouble, shared)))
+        Some(appended.map_err(|trouble| {
+            self.end_kept_read();
+            self.explain(trouble, shared)
+        }))
+    }
+
+    fn end_kept_read(&mut self) {
+        self.kept.end(&self.connection);
+    }
+
+    /// Returns whether it is still kept.
+    fn end_idle_read(&mut self) -> bool {
+        self.kept.end_if_idle(&self.connection)
     }
 
     /// Makes an error exact: damage may come from a file that was cut off since the last look.

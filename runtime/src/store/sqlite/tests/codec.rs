@@ -4,11 +4,11 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
-use super::super::codec::{decode, encode, encode_rows};
+use super::super::codec::{EncodedRow, decode, encode, encode_all, encode_rows};
 use crate::event::{AfterFailure, Begins, Entered, EventKind, ItemsDone, Limit};
 use crate::fault::{Cause, Failure, Fault};
 use crate::state_write::{StateOp, StateWrite};
-use crate::store::{Record, Stored, Tags};
+use crate::store::{Compact, Record, Records, Shown, Stored, Tags};
 
 fn writes() -> Vec<StateWrite> {
     let map = Map::from_iter([("a".to_owned(), json!(1))]);
@@ -214,4 +214,57 @@ fn large_records_get_rows_of_their_own() {
     }
     assert!(read.iter().map(|stored| stored.seq).eq(0..8));
     assert!(read.into_iter().map(|stored| stored.record).eq(records));
+}
+
+/// Compact records are written without being made: both ways are one format.
+#[test]
+fn compact_records_are_written_as_those_that_they_stand_for() {
+    struct Steps(Vec<(Option<&'static str>, Option<Value>)>);
+
+    impl Compact for Steps {
+        fn len(&self) -> usize {
+            2 * self.0.len()
+        }
+
+        fn among(&self, plain: &[Record]) -> Vec<Record> {
+            let mut all = plain.to_vec();
+            for (label, output) in &self.0 {
+                let (label, output) = (label.map(str::to_owned), output.clone());
+                let completed = EventKind::NodeCompleted { label, output, state: Vec::new(), items: None };
+                let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
+                all.push(Record::new("shop/a \"b\"", completed));
+                all.push(Record::new("shop/c#2", started));
+            }
+            all
+        }
+
+        fn before(&self, _: usize) -> usize {
+            0
+        }
+
+        fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>)) {
+            plain.iter().for_each(|record| to(Shown::Record(record)));
+            for (label, output) in &self.0 {
+                to(Shown::Step { from: "shop/a \"b\"", label: *label, output: output.as_ref(), to: "shop/c#2" });
+            }
+        }
+    }
+
+    let steps = || {
+        let outputs = [None, Some(json!(null)), Some(json!({ "a": [1, "\u{7}"] }))];
+        let both = outputs.into_iter().flat_map(|output| [(None, output.clone()), (Some("ok"), output)]);
+        both.collect::<Vec<_>>()
+    };
+    let plain = vec![Record::new("shop", EventKind::RunCancelled)];
+    for times in [1, 10, 11] {
+        let all: Vec<_> = (0..times).flat_map(|_| steps()).collect();
+        let records = Records::compact(plain.clone(), Box::new(Steps(all)));
+        let shown = encode_all(&records).unwrap();
+        // Now they are made.
+        let made = encode(&records).unwrap();
+        let bodies = |rows: &[EncodedRow]| rows.iter().map(|row| (row.records, row.body.clone())).collect::<Vec<_>>();
+        assert_eq!(bodies(&shown), bodies(&made), "{times}");
+        assert_eq!(bodies(&shown), bodies(&encode_all(&records).unwrap()));
+    }
+    assert!(encode_all(&Records::default()).unwrap().is_empty());
 }

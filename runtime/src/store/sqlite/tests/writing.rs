@@ -180,3 +180,50 @@ async fn a_closure_that_changes_the_busy_timeout_changes_it_for_itself() {
     };
     assert_eq!(store.0.write_on_thread(of_next).await, Ok(5000));
 }
+
+/// A handle that appends alone keeps a read transaction open, which another handle's writes end: in bursts, and in turns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_handles_that_append_in_bursts_are_in_nobodys_way() {
+    let (_directory, path) = place();
+    let open = || SqliteStore::builder().durability(Durability::Relaxed).log_rows(40).open(&path);
+    let stores = [open().await.unwrap(), open().await.unwrap()];
+    let runs = [create(&stores[0], new_run("a")).await.key, create(&stores[1], new_run("b")).await.key];
+    let (mut lengths, mut bursts) = ([1, 1], 0);
+    for burst in (1..=12).cycle().take(120) {
+        for (of, (store, run)) in stores.iter().zip(runs).enumerate() {
+            for _ in 0..burst {
+                assert_eq!(add(store, run, lengths[of], &[said("alone")]).await, Appended::Done);
+                lengths[of] += 1;
+            }
+            bursts += usize::from(shared(store).keeps_read());
+            // What the other one has added last is not added once more.
+            let other = 1 - of;
+            assert_eq!(add(store, runs[other], lengths[other] - 1, &[said("late")]).await, Appended::Conflict);
+        }
+    }
+    assert_ne!(bursts, 0, "none was kept");
+    for (store, (run, length)) in stores.iter().zip(runs.into_iter().zip(lengths)) {
+        let all = read_all(store, run).await;
+        assert_eq!(all.len() as u64, length);
+        assert!(all.iter().skip(1).all(|stored| stored.record == said("alone")));
+    }
+    stores[0].check().await.unwrap();
+}
+
+/// Or a tool that waits for that would wait for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_can_be_emptied_by_others_soon_after_the_last_append() {
+    let (_directory, path) = place();
+    let store = SqliteStore::builder().durability(Durability::Relaxed).open(&path).await.unwrap();
+    let run = create(&store, new_run("a")).await.key;
+    let mut at = 1;
+    while !shared(&store).keeps_read() {
+        assert_eq!(add(&store, run, at, &[said("alone")]).await, Appended::Done);
+        at += 1;
+    }
+    let tool = behind_the_back(&path);
+    tool.busy_timeout(Duration::from_secs(60)).unwrap();
+    let is_busy = tool.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0)).unwrap();
+    assert!(!is_busy && !shared(&store).keeps_read());
+    assert_eq!(add(&store, run, at, &[said("later")]).await, Appended::Done);
+}
