@@ -1,12 +1,12 @@
 //! The turn of a step that writes in a transaction. It ends if the node does not poll the step, so that others get it.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waking, Poll, Wake, Waker, ready};
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Either, Shared as InFlight, select};
+use futures_util::future::{BoxFuture, Either, select};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
@@ -68,18 +68,18 @@ impl Lease {
 
     /// Resolves in the turn, polled [during](Self::during) the lease. `held`: the journal whose appends wait from then on.
     pub(super) async fn turn(&self, held: Option<&Journal>) {
-        let mut before: Option<InFlight<BoxFuture<'static, ()>>> = None;
+        let mut before: Option<BoxFuture<'_, ()>> = None;
         poll_fn(|waker| {
             loop {
                 if let Some(append) = &mut before {
-                    ready!(Pin::new(append).poll(waker));
+                    ready!(append.as_mut().poll(waker));
                 }
                 // Under the lock: what is held is released with the turn.
                 let state = self.0.state();
                 if state.turn.is_none() {
                     return Poll::Pending;
                 }
-                before = held.and_then(Journal::hold);
+                before = held.and_then(Journal::hold).map(FutureExt::boxed);
                 if before.is_none() {
                     return Poll::Ready(());
                 }

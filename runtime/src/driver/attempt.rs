@@ -40,7 +40,7 @@ pub(crate) struct Running<'n, T> {
 pub(super) enum Advanced {
     /// Its node is pending.
     Pending,
-    /// The turn is over: other tasks run before the next node is polled.
+    /// Its next node is polled later: what led to it is recorded before, or the turn is over, and other tasks run.
     TurnOver,
     /// Its node has ended like this, and the driver has to process it.
     Ended(Finished),

@@ -1,6 +1,6 @@
 //! The fast path from one node to the next: the attempt that has ended is reused for the next node, with its
-//! allocations. See [`Walk`]. If the run is recorded, each step pushes the two records of its events. The next node may
-//! begin before they are durable if the store is lost with the process ([`Driver::may_lag`]).
+//! allocations. See [`Walk`]. If the run is recorded, each step pushes the two records of its events. The next node
+//! begins when they are durable, or before that if the store is lost with the process ([`Driver::may_lag`]).
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
@@ -20,14 +20,14 @@ use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
 use crate::trace;
 
 impl Driver {
-    /// Whether the result of the lone attempt may be recorded after the next nodes have begun.
+    /// Whether the step from the lone attempt to the next node may be recorded as one.
     fn may_record_in_place(&self) -> bool {
         let is_plain = self.within.is_none()
             && self.permits.is_none()
             && !self.has_recorded_values
             && self.shared.env.around.is_empty();
         let is_only = self.ready.is_empty() && self.retained.is_empty();
-        is_plain && is_only && self.may_lag() && self.shared.known_desk().is_none_or(|desk| desk.is_empty())
+        is_plain && is_only && self.may_record_steps() && self.shared.known_desk().is_none_or(|desk| desk.is_empty())
     }
 
     /// Reuses the lone attempt, whose node has ended like this, for the next node, and for the one after that.
@@ -47,7 +47,8 @@ impl Driver {
         let record = match shared.journal.as_ref().filter(|_| may_record) {
             Some(journal) => {
                 let Some(origin) = attempt.origin() else { return Advanced::Ended(finished) };
-                Some(Recording { journal, lag, origin, has_begun: false })
+                let is_durable = !journal.may_lag();
+                Some(Recording { journal, lag, origin, has_begun: false, is_durable })
             }
             None => None,
         };
@@ -88,6 +89,8 @@ struct Recording<'d> {
     origin: Place,
     /// Whether there was a step.
     has_begun: bool,
+    /// Whether each step is recorded before the next node begins.
+    is_durable: bool,
 }
 
 impl Recording<'_> {
@@ -118,6 +121,7 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
     }
 
     fn go_on(&mut self, mut finished: Finished, waker: &mut Waker<'_>) -> Advanced {
+        let is_durable = self.record.as_ref().is_some_and(|record| record.is_durable);
         loop {
             let (mut choice, mut token, mut output, holder) = match finished {
                 Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output, holder }
@@ -139,7 +143,7 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
                     return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
                 };
                 *self.until_yield = self.until_yield.saturating_sub(1);
-                let needs_body = *self.until_yield == 0 || !entry.never_waits || self.may_be_replaced;
+                let needs_body = is_durable || *self.until_yield == 0 || !entry.never_waits || self.may_be_replaced;
                 match context {
                     Some(context) if needs_body => break (node, context),
                     Some(ref context) => match node.run_at_once(&mut token, &mut output, context) {
@@ -154,7 +158,7 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
             };
             let Token { value, hand } = token;
             let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
-            if *self.until_yield == 0 {
+            if is_durable || *self.until_yield == 0 {
                 return Advanced::TurnOver;
             }
             finished = match body.poll(waker) {

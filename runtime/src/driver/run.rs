@@ -289,8 +289,16 @@ impl Driver {
 
     /// Whether a lone attempt may begin before the pushed records are appended.
     pub(super) fn may_lag(&self) -> bool {
-        let is_simple = self.is_whole && self.still_at.is_none() && !self.leaves && self.spawned.is_empty();
-        is_simple && self.shared.journal.as_ref().is_some_and(|journal| journal.may_lag())
+        self.has_one_attempt() && self.shared.journal.as_ref().is_some_and(|journal| journal.may_lag())
+    }
+
+    /// Whether the step from a lone attempt to the next one may be recorded as one.
+    pub(super) fn may_record_steps(&self) -> bool {
+        self.has_one_attempt() && self.shared.journal.as_ref().is_some_and(|journal| journal.takes_steps())
+    }
+
+    fn has_one_attempt(&self) -> bool {
+        self.is_whole && self.still_at.is_none() && !self.leaves && self.spawned.is_empty()
     }
 
     /// Records the outputs that nodes have returned before the run stops, and begins nothing that comes behind them.

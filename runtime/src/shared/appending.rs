@@ -4,11 +4,11 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Either, Shared};
+use futures_util::future::BoxFuture;
 
 use super::closing::is_closing;
 use super::journal::Journal;
-use super::pending::{Inner, retain};
+use super::pending::{InFlight, Inner, retain};
 use super::progress::Progress;
 use super::sent::{Batch, Derived, Sent};
 use super::succession::{Committed, Succession, commit};
@@ -32,6 +32,16 @@ impl Drop for LeftToDriver<'_> {
     }
 }
 
+/// What a flush waits for.
+enum Before<A, T> {
+    /// The append that is under way.
+    Append(A),
+    /// A transaction.
+    Transaction(T),
+    /// An append that it has begun.
+    New(BoxFuture<'static, ()>),
+}
+
 impl Journal {
     /// Waits until everything pushed before is recorded. Cancel safe: pushed records are appended all the same.
     pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Halt> {
@@ -53,18 +63,22 @@ impl Journal {
                     return Err(Halt::clone(halt));
                 }
                 match &inner.in_flight {
-                    Some(in_flight) => Either::Left(in_flight.clone()),
+                    Some(in_flight) => Before::Append(self.wait_for(in_flight)),
                     // From here on it hears of it, also before it is polled.
-                    None if inner.is_held() => Either::Right(self.turns.released.notified()),
+                    None if inner.is_held() => Before::Transaction(self.turns.released.notified()),
                     None if self.may_follow_from_shutdown(inner.pending.plain()) => {
                         drop(inner);
                         self.halt(Halt::ShutDown);
                         return Err(Halt::ShutDown);
                     }
-                    None => Either::Left(self.begin(&mut inner)),
+                    None => Before::New(self.begin(&mut inner)),
                 }
             };
-            before.await;
+            match before {
+                Before::Append(over) => over.await,
+                Before::Transaction(released) => released.await,
+                Before::New(append) => self.drive(append).await,
+            }
         }
     }
 
@@ -82,7 +96,7 @@ impl Journal {
     }
 
     /// Begins to append what is pending.
-    fn begin(self: &Arc<Self>, inner: &mut Inner) -> Shared<BoxFuture<'static, ()>> {
+    fn begin(self: &Arc<Self>, inner: &mut Inner) -> BoxFuture<'static, ()> {
         let time = self.clock.now();
         inner.pending.begin_at(time);
         let mut header = std::mem::take(&mut inner.header);
@@ -98,9 +112,8 @@ impl Journal {
             self.turns.released.notify_waiters();
         }
         let commit = Commit { store, transaction, succession };
-        let future = append(journal, commit, batch, derived, ticket).boxed().shared();
-        inner.in_flight = Some(future.clone());
-        future
+        inner.in_flight = Some(InFlight::Begins);
+        append(journal, commit, batch, derived, ticket).boxed()
     }
 
     fn done(self: &Arc<Self>, batch: &Append, derived: &[Derived], ticket: u64) {

@@ -343,7 +343,12 @@ impl Journal {
 
     /// Whether records may be appended some time after they were pushed: every reader has them appended first.
     pub(crate) fn may_lag(&self) -> bool {
-        self.is_volatile && !self.is_watched() && !self.feeds.is_heard() && !self.is_stopped()
+        self.is_volatile && self.takes_steps() && !self.feeds.is_heard()
+    }
+
+    /// Whether steps may be pushed as such. Watchers of the run also get what follows from its records.
+    pub(crate) fn takes_steps(&self) -> bool {
+        !self.is_watched() && !self.is_stopped()
     }
 
     /// Appends the pushed records at once, if the store appends without waiting.

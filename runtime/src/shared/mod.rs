@@ -4,6 +4,7 @@ mod appending;
 mod closing;
 mod desk;
 mod feed_signal;
+mod in_flight;
 mod journal;
 mod notes;
 mod others;

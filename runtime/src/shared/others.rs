@@ -15,13 +15,13 @@ impl Journal {
     /// Reads and applies the records that other processes have added.
     pub(crate) async fn catch_up(self: &Arc<Self>) {
         loop {
-            let (from, in_flight) = {
+            let (from, before) = {
                 let inner = self.inner();
-                (inner.length, inner.in_flight.clone())
+                (inner.length, inner.in_flight.as_ref().map(|in_flight| self.wait_for(in_flight)))
             };
             // Records of this process that are being appended could be mistaken for foreign ones.
-            if let Some(in_flight) = in_flight {
-                in_flight.await;
+            if let Some(before) = before {
+                before.await;
                 continue;
             }
             let Ok(news) = self.store.read(self.key, from, usize::MAX).await else { return };
@@ -39,15 +39,6 @@ impl Journal {
             return self.catch_up().await;
         }
         self.until_acknowledged().await;
-    }
-
-    /// Waits for the append under way, if there is one: others may have read its records in the store already, and act on
-    /// them.
-    pub(crate) async fn until_acknowledged(&self) {
-        let in_flight = self.inner().in_flight.clone();
-        if let Some(in_flight) = in_flight {
-            in_flight.await;
-        }
     }
 
     /// Applies records that another process has added. `batch`: the records of this process that were to go in their

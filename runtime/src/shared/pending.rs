@@ -24,6 +24,15 @@ pub(super) struct Pending {
     steps: Steps,
 }
 
+/// An append that is under way. Most are over when they were polled once, and no other caller has waited for them: only others are shared.
+#[derive(Clone)]
+pub(super) enum InFlight {
+    /// The caller that has begun it polls it for the first time.
+    Begins,
+    /// It waits for the store, and all callers that need it poll it.
+    Waits(Shared<BoxFuture<'static, ()>>),
+}
+
 pub(super) struct Inner {
     pub(super) pending: Pending,
     /// Consequences of pending records, which are not recorded, each with the number of pending records before it.
@@ -34,7 +43,7 @@ pub(super) struct Inner {
     /// How many pushes there were, and how many of them are durable.
     pub(super) pushed: u64,
     pub(super) durable: u64,
-    pub(super) in_flight: Option<Shared<BoxFuture<'static, ()>>>,
+    pub(super) in_flight: Option<InFlight>,
     pub(super) halted: Option<Box<Halt>>,
     pub(super) watchers: Vec<mpsc::UnboundedSender<Sent>>,
     /// For watchers to come.

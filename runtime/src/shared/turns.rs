@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, Shared};
-
 use super::journal::Journal;
 use super::transaction::{Held, Turn};
 
@@ -22,10 +20,10 @@ impl Journal {
 
     /// Has appends wait for that of a transaction, unless one is under way: that comes first. To be called when the step is
     /// polled: a driver that polls it is not in the middle of a flush then.
-    pub(crate) fn hold(&self) -> Option<Shared<BoxFuture<'static, ()>>> {
+    pub(crate) fn hold(&self) -> Option<impl Future<Output = ()> + use<'_>> {
         let mut inner = self.inner();
         inner.held_for_transaction |= inner.in_flight.is_none();
-        inner.in_flight.clone()
+        inner.in_flight.as_ref().map(|in_flight| self.wait_for(in_flight))
     }
 }
 
