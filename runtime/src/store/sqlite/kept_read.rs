@@ -185,11 +185,11 @@ mod tests {
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0)).unwrap()
         };
         let mut read = KeptRead::default();
-        kept(&mut read, &ours);
+        let now = kept(&mut read, &ours);
         assert!(truncate(&other), "the log cannot be emptied meanwhile");
         read.end(&ours);
         assert!(!truncate(&other));
-        assert_eq!(read.before_append(&ours, Instant::now()), State::Begun, "it may begin again");
+        assert_eq!(read.before_append(&ours, now), State::Begun, "it may begin again");
         // Nothing was appended in it.
         assert_eq!(insert(&other), None);
         assert!(insert(&ours).is_some());

@@ -61,28 +61,78 @@ impl<'c> RunRows<'c> {
             }
             self.journal = None;
         }
-        for logged in self.logged.by_ref() {
-            let (select, key) = match logged.is_large() {
-                false => (IN_LOG, logged.position),
-                true => ("SELECT id, pos, time, records, checksum, body FROM journal WHERE id = ?1", logged.id),
+        while let Some(logged) = self.logged.as_slice().first() {
+            let has_read = match logged.is_large() {
+                true => self.read_large(&mut read)?,
+                false => self.read_log(&mut read)?,
             };
-            let mut select = self.connection.prepare_cached(select)?;
-            let mut rows = select.query([key])?;
-            // One that damage has removed leaves a gap, as one in the journal does.
-            let Some(row) = rows.next()?.map(RecordRow::read).transpose()? else { continue };
-            let found = match row.batches() {
-                Some(mut batches) => batches.find(|batch| batch.position == logged.position),
-                None => Some(Batch { id: logged.id, records: logged.records, ..row.whole() }),
-            };
-            if let Some(batch) = found {
-                read(batch)?;
+            if has_read {
                 return Ok(true);
             }
         }
         Ok(false)
     }
+
+    /// Reads the next batch, which is in the journal. Returns whether it is there: one that damage has removed leaves a gap.
+    fn read_large(&mut self, read: &mut impl FnMut(Batch<'_>) -> Result<(), Trouble>) -> Result<bool, Trouble> {
+        let Some(logged) = self.logged.next() else { return Ok(false) };
+        let mut select = self
+            .connection
+            .prepare_cached("SELECT id, pos, time, records, checksum, body FROM journal WHERE id = ?1")?;
+        let mut rows = select.query([logged.id])?;
+        let Some(row) = rows.next()?.map(RecordRow::read).transpose()? else { return Ok(false) };
+        Self::read_batch(&row, logged, read)
+    }
+
+    /// Reads the next batches, of which the first one is in the log, as long as there are few rows of others between them. Returns whether
+    /// there was one.
+    fn read_log(&mut self, read: &mut impl FnMut(Batch<'_>) -> Result<(), Trouble>) -> Result<bool, Trouble> {
+        let Some(first) = self.logged.as_slice().first() else { return Ok(false) };
+        let mut select = self.connection.prepare_cached(IN_LOG)?;
+        let mut rows = select.query([first.position])?;
+        let (mut batches, mut of_others) = (0, 0);
+        while let Some(row) = rows.next()?.map(RecordRow::read).transpose()? {
+            let last = row.whole().position;
+            let mut is_of_others = true;
+            while let Some(logged) = self.logged.as_slice().first().filter(|logged| logged.position <= last) {
+                if logged.is_large() {
+                    return Ok(batches > 0);
+                }
+                self.logged.next();
+                batches += usize::from(Self::read_batch(&row, logged, read)?);
+                is_of_others = false;
+            }
+            of_others += usize::from(is_of_others);
+            if batches >= MANY || of_others >= FEW || self.logged.as_slice().is_empty() {
+                return Ok(batches > 0);
+            }
+        }
+        // Those behind the last row were removed by damage.
+        while self.logged.as_slice().first().is_some_and(|logged| !logged.is_large()) {
+            self.logged.next();
+        }
+        Ok(batches > 0)
+    }
+
+    /// Reads a batch from the row that holds it. Returns whether it does.
+    fn read_batch(
+        row: &RecordRow<'_>,
+        logged: &Logged,
+        read: &mut impl FnMut(Batch<'_>) -> Result<(), Trouble>,
+    ) -> Result<bool, Trouble> {
+        let found = match row.batches() {
+            Some(mut batches) => batches.find(|batch| batch.position == logged.position),
+            None => Some(Batch { id: logged.id, records: logged.records, ..row.whole() }),
+        };
+        found.map_or(Ok(false), |batch| read(batch).map(|()| true))
+    }
 }
 
-/// The row that holds the batch at a position: a row has the position of its last batch.
-const IN_LOG: &str =
-    "SELECT id, pos, time, records, checksum, body FROM commit_log WHERE pos >= ?1 ORDER BY pos LIMIT 1";
+/// How many batches of the log are read by one statement.
+const MANY: usize = 64;
+
+/// After how many rows of others the next one is looked up.
+const FEW: usize = 4;
+
+/// The row that holds the batch at a position, and those behind it: a row has the position of its last batch.
+const IN_LOG: &str = "SELECT id, pos, time, records, checksum, body FROM commit_log WHERE pos >= ?1 ORDER BY pos";
