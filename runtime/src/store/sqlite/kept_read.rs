@@ -68,10 +68,10 @@ impl KeptRead {
         begins
     }
 
-    /// After an append that another connection was in the way of.
-    pub(super) fn is_in_the_way(&mut self, connection: &Connection) {
+    /// After an append that began then, and that another connection was in the way of.
+    pub(super) fn is_in_the_way(&mut self, connection: &Connection, now: Instant) {
         if self.state != State::None {
-            self.not_before = Some(Instant::now() + SHARED);
+            self.not_before = Some(now + SHARED);
         }
         self.end(connection);
     }
@@ -164,12 +164,11 @@ mod tests {
         assert_eq!(insert(&other), None, "others are not in its way");
         assert_eq!(read.before_append(&ours, now), State::Checked);
         assert_eq!(insert(&ours), Some(ErrorCode::DatabaseBusy));
-        read.is_in_the_way(&ours);
+        read.is_in_the_way(&ours, now);
         // Not again at once: two that write in turns would be in the way of each other each time.
-        let soon = Instant::now();
-        assert_eq!((read.before_append(&ours, soon), insert(&ours)), (State::None, None));
-        assert_eq!((read.before_append(&ours, soon), insert(&ours)), (State::None, None));
-        let later = soon + 2 * SHARED;
+        assert_eq!((read.before_append(&ours, now), insert(&ours)), (State::None, None));
+        assert_eq!((read.before_append(&ours, now), insert(&ours)), (State::None, None));
+        let later = now + SHARED;
         read.before_append(&ours, later);
         assert_eq!(read.before_append(&ours, later), State::Begun);
     }

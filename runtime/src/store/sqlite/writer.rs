@@ -313,7 +313,7 @@ impl Writer {
         let kept = self.kept.before_append(&self.connection, begun);
         let appended = runs::append_in_one_statement(&self.connection, &mut self.journals, batch, kept)?;
         if appended.as_ref().is_err_and(Trouble::is_busy) {
-            self.kept.is_in_the_way(&self.connection);
+            self.kept.is_in_the_way(&self.connection, begun);
             return None;
         }
         self.has_done(1, begun);
