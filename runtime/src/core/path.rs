@@ -193,10 +193,8 @@ impl Place {
         turns.write_to(to)
     }
 
-    /// Writes to `path`, which is emptied before, the path of an attempt that began here and is now at another node.
-    pub(crate) fn path_at(&self, Stand { node, turn }: Stand, path: &mut String) {
-        path.clear();
-        path.reserve(40);
+    /// Adds the path of an attempt that began here and is now at another node.
+    pub(crate) fn write_path_at(&self, Stand { node, turn }: Stand, path: &mut String) {
         let turns = (turn != 0).then(|| self.turns.with_innermost(turn));
         // Writing to a string never fails.
         let _ = self.write_with(node, turns.as_ref().unwrap_or(&self.turns), path);

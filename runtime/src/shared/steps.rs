@@ -12,7 +12,8 @@ use crate::store::{Compact, Record, Shown};
 #[derive(Default)]
 pub(super) struct Steps {
     steps: Vec<(Step, Position)>,
-    origins: Vec<Place>,
+    origin: Option<Place>,
+    later_origins: Vec<Place>,
 }
 
 /// Where a step is among the other records, and where its attempt began.
@@ -35,6 +36,9 @@ pub(crate) struct Step {
 /// How many steps a batch has room for at first: many batches have one or two, and stay in memory.
 const FEW: usize = 4;
 
+/// The paths of a step take fewer bytes as a rule.
+const ROOM_FOR_PATHS: usize = 96;
+
 /// For how many more it gets room when that is full.
 const MANY: usize = 64;
 
@@ -48,6 +52,13 @@ impl Steps {
         2 * self.steps.len()
     }
 
+    fn origin_of(&self, number: u32) -> Option<&Place> {
+        match number.checked_sub(1) {
+            None => self.origin.as_ref(),
+            Some(later) => self.later_origins.get(later as usize),
+        }
+    }
+
     /// Adds a step behind so many other records. `begins`: whether it is the first one from `origin`.
     pub(super) fn push(&mut self, behind: usize, step: Step, begins: bool, origin: &Place) {
         if self.steps.len() == self.steps.capacity() {
@@ -56,10 +67,12 @@ impl Steps {
                 _ => self.steps.reserve(MANY),
             }
         }
-        if begins || self.origins.is_empty() {
-            self.origins.push(origin.clone());
+        if self.origin.is_none() {
+            self.origin = Some(origin.clone());
+        } else if begins {
+            self.later_origins.push(origin.clone());
         }
-        let (behind, origin) = (behind as u32, self.origins.len().saturating_sub(1) as u32);
+        let (behind, origin) = (behind as u32, self.later_origins.len() as u32);
         self.steps.push((step, Position { behind, origin }));
     }
 }
@@ -87,15 +100,18 @@ impl Compact for Steps {
     fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>)) {
         let mut plain = plain.iter();
         let mut taken = 0;
-        let (mut before, mut now) = (String::new(), String::new());
+        let mut paths = String::with_capacity(ROOM_FOR_PATHS);
         for (step, Position { behind, origin }) in &self.steps {
             let others = (*behind as usize).saturating_sub(taken);
             plain.by_ref().take(others).for_each(|record| to(Shown::Record(record)));
             taken += others;
-            let Some(origin) = self.origins.get(*origin as usize) else { continue };
-            origin.path_at(step.from, &mut before);
-            origin.path_at(step.to, &mut now);
-            to(Shown::Step { from: &before, label: step.label, output: step.output.as_ref(), to: &now });
+            let Some(origin) = self.origin_of(*origin) else { continue };
+            paths.clear();
+            origin.write_path_at(step.from, &mut paths);
+            let from = paths.len();
+            origin.write_path_at(step.to, &mut paths);
+            let (from, now) = paths.split_at(from);
+            to(Shown::Step { from, label: step.label, output: step.output.as_ref(), to: now });
         }
         plain.for_each(|record| to(Shown::Record(record)));
     }

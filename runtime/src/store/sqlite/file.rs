@@ -174,8 +174,17 @@ impl OpenFile {
     /// # Errors
     /// [`StoreError::Gone`], from then on.
     pub(super) fn is_there(&self) -> Result<(), StoreError> {
+        self.is_there_at(Instant::now())
+    }
+
+    /// As [`is_there`](Self::is_there), now.
+    ///
+    /// # Errors
+    /// [`StoreError::Gone`], from then on.
+    pub(super) fn is_there_at(&self, now: Instant) -> Result<(), StoreError> {
         self.is_not_gone()?;
-        let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let since = now.saturating_duration_since(self.opened);
+        let now = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         if now < self.looked.load(Ordering::Relaxed).saturating_add(FRESH) {
             return Ok(());
         }

@@ -308,7 +308,7 @@ impl Writer {
     /// See [`Shared::append_at_once`].
     fn append_alone(&mut self, shared: &Shared, batch: &EncodedAppend) -> Option<Result<Appended, StoreError>> {
         let begun = Instant::now();
-        shared.file.is_there().ok()?;
+        shared.file.is_there_at(begun).ok()?;
         self.be(Patience::GiveUp, shared).ok()?;
         let kept = self.kept.before_append(&self.connection, begun);
         let appended = runs::append_in_one_statement(&self.connection, &mut self.journals, batch, kept)?;
