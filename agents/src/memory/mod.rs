@@ -107,6 +107,14 @@ impl Memory {
     /// [cleared](crate::Session::clear) stays stored, and is not read again.
     ///
     /// If a second run comes while the first is at work, it waits ([`Overlap::Queue`]).
+    ///
+    /// # Tools that start runs
+    /// A tool is a part of the turn of its agent. If it starts a run in the same session, with the same name here, and awaits the end of that
+    /// run, both wait for ever: the run for the turn, the agent for its tool. An agent that is called within the same run fails with [`SessionError::Nested`]
+    /// instead. Of a run it is not known whether the tool awaits it, so there is a warning in the log when a run waits for the agent whose tool
+    /// has started it by [`Context::start`]; of one that was started by [`Engine::start`](graphweft::Engine::start) it is not known either what has
+    /// started it. Give that run another [`SESSION`] or its agent another name here, start it and do not await it, or let its agent fail at once
+    /// ([`Overlap::Reject`]). Cancelling the run lets the tool continue.
     pub fn session(name: impl Into<String>) -> Self {
         Memory(Kind::Session { name: name.into(), overlap: Overlap::default(), compaction: None })
     }

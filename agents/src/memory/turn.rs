@@ -54,6 +54,9 @@ use super::presence::{Presence, is_inside};
 #[non_exhaustive]
 pub enum Overlap {
     /// It waits. Agents have their turns in the order in which they came.
+    ///
+    /// A tool must not await a run in the session of its own agent, whatever has started it: that run waits until the agent has ended, and the agent
+    /// waits for its tool, so neither ever ends. See [`Memory::session`](crate::Memory::session).
     #[default]
     Queue,
     /// It fails with [`SessionError::Busy`], before any model is called.
@@ -122,7 +125,12 @@ pub(super) async fn look(
             (Some(other), None) if overlap == Overlap::Reject => {
                 return Err(SessionError::Busy { session: log.to_owned(), run: other.run.clone() });
             }
-            (Some(_), None) => drop(append(logs, log, &turn.key("open"), &open, None).await?),
+            (Some(_), None) => {
+                if overlap == Overlap::Queue {
+                    warn_if_started_within(engine, log, run, &before).await;
+                }
+                append(logs, log, &turn.key("open"), &open, None).await?;
+            }
             (Some(_), Some(_)) => {
                 if overlap == Overlap::CancelEarlier {
                     for other in before.iter().filter(|other| other.run != run) {
@@ -139,6 +147,38 @@ pub(super) async fn look(
         }
         seen.catch_up(logs, log).await?;
     }
+}
+
+/// Over how many runs it is looked for the one that has started a run: each in between is a run that a tool of another one has started.
+const STARTERS: usize = 16;
+
+/// A run that a tool of an agent has started, and that waits for the turn of that agent, can never end before the tool does. Whether the tool
+/// awaits it is not recorded anywhere: if not, both end, so this is no error.
+async fn warn_if_started_within(engine: &Engine, log: &str, run: &str, before: &[TurnId]) {
+    if let Some((holder, tool)) = started_within(engine, run, before).await {
+        tracing::warn!(
+            session = log,
+            run,
+            waits_for = holder.run,
+            agent = holder.path,
+            started_by = tool,
+            "a run waits for its turn in the session until the agent whose tool has started it has ended; if that tool awaits this run, \
+             neither of them ends: start it with another `SESSION`, give its agent another memory, `Overlap::Reject` or none, or do not await it"
+        );
+    }
+}
+
+/// Of these turns the one whose agent has started a run, itself or by runs in between, and the path of that start. `None` also if that cannot be read.
+async fn started_within<'t>(engine: &Engine, run: &str, before: &'t [TurnId]) -> Option<(&'t TurnId, String)> {
+    let mut run = run.to_owned();
+    for _ in 0..STARTERS {
+        let by = engine.get_run(&run).await.ok()??.info().await.ok()?.started_by?;
+        if let Some(holder) = before.iter().find(|open| open.run == by.run && is_inside(&by.path, &open.path)) {
+            return Some((holder, by.path));
+        }
+        run = by.run;
+    }
+    None
 }
 
 /// A turn of an agent that has none: with a number that none of those has that have ended.

@@ -21,6 +21,7 @@ mod session_away;
 mod session_killed;
 mod session_left;
 mod session_retries;
+mod session_started;
 mod sessions;
 mod tool_results;
 mod unrecordable;
