@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use graphweft::{ChildError, Context, Fault, Json, Node, NodeFacts, Payload, RetryPolicy};
 use schemars::JsonSchema;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::choice::{self, Choice};
 use crate::json_payload::JsonPayload;
 use crate::trace;
 
 /// The answer to the question `approve`, whether a tool may be called.
 ///
-/// As JSON: `"approve"`, `{"edit": {..}}` with the whole input, `{"reject": "why"}`. An edited input that the tool does not take
-/// is refused as an answer, and the question stays open. Of a tool with several parameters the question shows the input with their
+/// As JSON: `"approve"`, `{"edit": {..}}` with the whole input, `{"reject": "why"}`. Anything else, also `{"approve": null}`, and an edited input
+/// that the tool does not take, is refused as an answer, and the question stays open. Of a tool with several parameters the question shows the input with their
 /// names, and an edited input is the list of their values in their order, `{"edit": ["7", 4000]}`.
 ///
 /// A person corrects what a model wants to do:
@@ -51,7 +52,7 @@ use crate::trace;
 /// assert_eq!(content, "4000 cents");
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "Whether the tool may be called.")]
 #[non_exhaustive]
@@ -64,6 +65,28 @@ pub enum Approval<In> {
     Reject(String),
 }
 
+impl<'de, In: Deserialize<'de>> Choice<'de> for Approval<In> {
+    const FORMS: &'static str = r#""approve", {"edit": ..} with the whole input, or {"reject": "why"}"#;
+
+    fn alone(word: &str) -> Option<Self> {
+        (word == "approve").then_some(Approval::Approve)
+    }
+
+    fn with<A: MapAccess<'de>>(word: &str, map: &mut A) -> Result<Self, A::Error> {
+        match word {
+            "edit" => map.next_value().map(Approval::Edit),
+            "reject" => map.next_value().map(Approval::Reject),
+            word => Err(choice::is_none_of::<Self, A::Error>(word)),
+        }
+    }
+}
+
+impl<'de, In: Deserialize<'de>> Deserialize<'de> for Approval<In> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice::read(deserializer)
+    }
+}
+
 /// Whether this answer to the question `approve` has an input.
 pub(crate) fn is_edit(answer: &Json) -> bool {
     matches!(Approval::<IgnoredAny>::deserialize(answer), Ok(Approval::Edit(_)))
@@ -71,7 +94,7 @@ pub(crate) fn is_edit(answer: &Json) -> bool {
 
 /// The answer to the question `went_through`, whether a call that was cut short, or has no recorded output, has had its effect.
 ///
-/// As JSON: `{"done": ..}` with the output, `"retry"`, `{"fail": "why"}`.
+/// As JSON: `{"done": ..}` with the output, `"retry"`, `{"fail": "why"}`. Anything else, also `{"retry": null}`, is refused as an answer.
 ///
 /// A person has looked in the books of the bank, and says what has become of the call:
 ///
@@ -84,7 +107,7 @@ pub(crate) fn is_edit(answer: &Json) -> bool {
 /// assert_eq!(serde_json::to_value(Resolution::<String>::Retry)?, "retry");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(description = "Whether the call that was cut short has had its effect.")]
 #[non_exhaustive]
@@ -95,6 +118,28 @@ pub enum Resolution<Out> {
     Retry,
     /// It is not called again. The model gets the reason.
     Fail(String),
+}
+
+impl<'de, Out: Deserialize<'de>> Choice<'de> for Resolution<Out> {
+    const FORMS: &'static str = r#"{"done": ..} with the output, "retry", or {"fail": "why"}"#;
+
+    fn alone(word: &str) -> Option<Self> {
+        (word == "retry").then_some(Resolution::Retry)
+    }
+
+    fn with<A: MapAccess<'de>>(word: &str, map: &mut A) -> Result<Self, A::Error> {
+        match word {
+            "done" => map.next_value().map(Resolution::Done),
+            "fail" => map.next_value().map(Resolution::Fail),
+            word => Err(choice::is_none_of::<Self, A::Error>(word)),
+        }
+    }
+}
+
+impl<'de, Out: Deserialize<'de>> Deserialize<'de> for Resolution<Out> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice::read(deserializer)
+    }
 }
 
 /// The output of a guarded tool. The names tell its record from that of a tool alone: see `model_call.rs`.
@@ -314,4 +359,61 @@ fn begun(name: &str) -> String {
 
 fn unknown_error(name: &str) -> Fault {
     Fault::Context { message: format!("`{name}` failed in a way that is not known here") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As it is without the feature `json-schema`, which checks an answer against its schema as well.
+    fn refusal<T: for<'de> Deserialize<'de>>(answer: Json) -> String {
+        serde_json::from_value::<T>(answer.clone()).err().unwrap_or_else(|| panic!("{answer} is accepted")).to_string()
+    }
+
+    #[test]
+    fn what_is_no_clear_decision_is_refused_with_the_forms_of_one() {
+        let approval = r#"expected "approve", {"edit": ..} with the whole input, or {"reject": "why"}"#;
+        for answer in [
+            json!({ "approve": null }),
+            json!({ "approve": true }),
+            json!({ "approve": null, "reject": "no" }),
+            json!({ "edit": 7, "reject": "no" }),
+            json!({ "yes": null }),
+            json!({}),
+            json!(["approve"]),
+            json!("Approve"),
+            json!("edit"),
+            json!(true),
+            json!(null),
+        ] {
+            let refusal = refusal::<Approval<u32>>(answer.clone());
+            assert!(refusal.contains(approval), "{answer}: {refusal}");
+        }
+        let resolution = r#"expected {"done": ..} with the output, "retry", or {"fail": "why"}"#;
+        for answer in [json!({ "retry": null }), json!({ "retry": {} }), json!("done"), json!(false)] {
+            let refusal = refusal::<Resolution<u32>>(answer.clone());
+            assert!(refusal.contains(resolution), "{answer}: {refusal}");
+        }
+        assert_eq!(
+            refusal::<Approval<u32>>(json!({ "approve": null })),
+            r#""approve" has no value, expected "approve", {"edit": ..} with the whole input, or {"reject": "why"}"#
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for approval in
+            [Approval::Approve, Approval::Edit(Some(7)), Approval::Edit(None), Approval::Reject("no".into())]
+        {
+            let written = serde_json::to_value(&approval).unwrap();
+            assert_eq!(serde_json::from_value::<Approval<Option<u32>>>(written).unwrap(), approval);
+        }
+        for resolution in [Resolution::Done(()), Resolution::Retry, Resolution::Fail("no".into())] {
+            let written = serde_json::to_value(&resolution).unwrap();
+            assert_eq!(serde_json::from_value::<Resolution<()>>(written).unwrap(), resolution);
+        }
+        assert!(is_edit(&json!({ "edit": 7 })) && !is_edit(&json!("approve")));
+    }
 }

@@ -13,6 +13,7 @@ mod budget;
 #[cfg(any(feature = "genai", feature = "mcp"))]
 mod causes;
 mod chat;
+mod choice;
 mod classify;
 mod constrained;
 #[cfg(feature = "mcp")]

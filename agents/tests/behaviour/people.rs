@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use graphweft::prelude::*;
-use graphweft::{Json, json};
+use graphweft::{AnswerError, Json, json};
 use graphweft_agents::{Agent, Message, Models, Scripted, Tool};
 use graphweft_tests::{Death, Journal, OnDisk, life};
 
@@ -87,6 +87,52 @@ fn a_call_that_is_edited_by_a_person_after_a_restart_is_made_as_edited() {
     // The first reply was recorded, and no process has asked for it again.
     assert_eq!(model.requests().len(), 2);
     assert_eq!(results(&model.requests()[1]), ["paid 4500"]);
+}
+
+/// Asserts that each of these answers is refused and leaves the question open.
+fn refuses(disk: &OnDisk, model: &Scripted, question: &str, answers: &[Json]) {
+    life(async {
+        let engine = engine(disk, &Death::default(), model).await;
+        engine.recover().await.unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("a person is asked") };
+        for answer in answers {
+            let refusal = run.answer(question, answer.clone()).await.expect_err(&answer.to_string());
+            assert!(matches!(refusal, AnswerError::Invalid { .. }), "{answer}: {refusal}");
+        }
+        assert_eq!(run.questions().await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn an_answer_that_is_no_clear_decision_is_refused_and_the_question_stays_open() {
+    let (disk, model) = (OnDisk::default(), clerk_of(9_900));
+    asks(&disk, &model);
+    let answers = [
+        json!({ "approve": null }),
+        json!({ "approve": true }),
+        json!({ "approve": null, "reject": "no" }),
+        json!({ "reject": "no", "edit": ["7", 1] }),
+        json!({ "yes": null }),
+        json!({}),
+        json!(["approve"]),
+        json!("Approve"),
+        json!("edit"),
+        json!(true),
+        json!(null),
+    ];
+    refuses(&disk, &model, "approve", &answers);
+    assert!(disk.journal.lines().is_empty(), "it was called");
+}
+
+#[test]
+fn a_call_is_not_made_again_without_a_clear_decision() {
+    let (disk, model) = (OnDisk::default(), clerk_of(100));
+    dies_while_paying(&disk, &model);
+    let answers =
+        [json!({ "retry": null }), json!({ "retry": {} }), json!("done"), json!({ "fail": "no", "done": "paid" })];
+    refuses(&disk, &model, "went_through", &answers);
+    assert_eq!(disk.journal.lines(), ["begins 7 100"]);
 }
 
 #[test]
