@@ -5,6 +5,8 @@ use graphweft::store::StoreError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::session::MAX_ID;
+
 /// Why a session could not be used.
 ///
 /// A run that was started without a session fails before any model is called:
@@ -35,6 +37,12 @@ pub enum SessionError {
     /// The run belongs to no session.
     #[error("the run has no session; start it with `.state(SESSION, \"ada\".to_owned())`")]
     NoSession,
+    /// The id of the session is too long. An agent has called no model by then.
+    #[error("the id of a session may have up to {MAX_ID} bytes, and this one has {length}")]
+    IdTooLong {
+        /// The bytes of the id.
+        length: usize,
+    },
     /// The workflow is executed without an engine, so there is no store.
     #[error("a session needs an engine; start the workflow with `Engine::start`")]
     NoEngine,

@@ -14,7 +14,7 @@ use super::compaction::Compaction;
 use super::conversation::Conversation;
 use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
-use super::session::log_of;
+use super::session::{check_id, log_of};
 use super::turn::{self, OpenTurn, Overlap};
 use crate::agent_error::{AgentError, CallOf, SUMMARY, fault_of};
 use crate::chat::Chat;
@@ -84,6 +84,7 @@ impl Remembered {
         C: Fn(Option<&str>, &str, Vec<Message>) -> Result<Chat, AgentError>,
     {
         let session = ctx.state().get(SESSION)?.ok_or(SessionError::NoSession)?;
+        check_id(&session)?;
         let engine = ctx.engine().ok_or(SessionError::NoEngine)?;
         let logs = ctx.__logs(&engine).map_err(SessionError::from)?;
         let log = log_of(name, &session);

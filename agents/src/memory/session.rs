@@ -43,7 +43,7 @@ impl Sessions {
     }
 
     /// A session: `name` is that of [`Memory::session`](crate::Memory::session), `session` the value of
-    /// [`SESSION`](crate::SESSION) in its runs. It need not be there.
+    /// [`SESSION`](crate::SESSION) in its runs, up to 1,024 bytes. It need not be there.
     pub fn get(&self, name: &str, session: &str) -> Session {
         Session { logs: Arc::clone(&self.0), name: name.to_owned(), log: log_of(name, session) }
     }
@@ -114,8 +114,9 @@ impl Session {
     /// is at work has read it already, and what it says is added behind.
     ///
     /// # Errors
-    /// If the store fails, or an entry cannot be read.
+    /// [`SessionError::IdTooLong`]. If the store fails, or an entry cannot be read.
     pub async fn clear(&self) -> Result<(), SessionError> {
+        check_id(self.log.split_once('/').map_or("", |(_, session)| session))?;
         loop {
             // The key is of the position, so that only one of two that clear at once does.
             let end = self.now().await?.end;
@@ -131,7 +132,7 @@ impl Session {
     /// other: what was said is copied. The same fork of the same session again does nothing.
     ///
     /// # Errors
-    /// [`SessionError::NotEmpty`] if there is something else in the other session. If the store fails, or an entry cannot be
+    /// [`SessionError::NotEmpty`] if there is something else in the other session, [`SessionError::IdTooLong`] if its id is too long. If the store fails, or an entry cannot be
     /// read.
     pub async fn fork(&self, session: &str) -> Result<Session, SessionError> {
         self.fork_at(session, u64::MAX).await
@@ -142,6 +143,7 @@ impl Session {
     /// # Errors
     /// As [`fork`](Self::fork).
     pub async fn fork_at(&self, session: &str, position: u64) -> Result<Session, SessionError> {
+        check_id(session)?;
         let then = Conversation::read(&*self.logs, &self.log, position).await?;
         let other = Session { log: log_of(&self.name, session), ..self.clone() };
         let key = format!("fork of {} at {}", self.log, then.end);
@@ -173,6 +175,18 @@ impl Session {
 
     async fn now(&self) -> Result<Conversation, SessionError> {
         Conversation::read(&*self.logs, &self.log, u64::MAX).await
+    }
+}
+
+/// How long the id of a session may be, in bytes: as long as that of a [scope](graphweft::scope). It is a part of a key of each store, and recorded
+/// with each run.
+pub(super) const MAX_ID: usize = 1024;
+
+/// Whether something may be said in the session of this id. One that is there already may be read and deleted, however long its id is.
+pub(super) fn check_id(session: &str) -> Result<(), SessionError> {
+    match session.len() {
+        length if length > MAX_ID => Err(SessionError::IdTooLong { length }),
+        _ => Ok(()),
     }
 }
 

@@ -216,6 +216,27 @@ workflow! {
 }
 
 #[tokio::test]
+async fn an_id_that_is_too_long_is_refused_with_its_length_before_a_model_is_called() {
+    let model = counts();
+    let engine = engine_with(model.clone());
+    // Bytes, not letters.
+    let (longest, too_long) = ("ä".repeat(512), format!("{}x", "ä".repeat(512)));
+    assert_eq!(says(&engine, &longest, "Hi").await, "1 seen");
+    let run = engine.start::<chat>("Hi".into()).state(SESSION, too_long.clone()).await.unwrap();
+    let Outcome::Failed(failed) = run.outcome().await.unwrap() else { panic!("its id is too long") };
+    let refused = SessionError::IdTooLong { length: 1025 };
+    assert_eq!(failed.error_as(), Some(AgentError::Session(refused.clone())));
+    assert_eq!(refused.to_string(), "the id of a session may have up to 1024 bytes, and this one has 1025");
+    assert_eq!(model.requests().len(), 1);
+    assert_eq!(session(&engine, &longest).fork(&too_long).await.unwrap_err(), refused);
+    let long = session(&engine, &too_long);
+    assert_eq!(long.clear().await.unwrap_err(), refused);
+    assert!(long.messages().await.unwrap().is_empty());
+    assert!(!long.delete().await.unwrap());
+    assert_eq!(Sessions::of(&engine).unwrap().list("chat").await.unwrap(), [longest]);
+}
+
+#[tokio::test]
 async fn an_agent_that_fails_adds_nothing_that_is_seen() {
     let engine = engine_with(Scripted::text("many"));
     let run = engine.start::<count>("How many?".into()).state(SESSION, "ada".into()).await.unwrap();
