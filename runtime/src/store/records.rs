@@ -85,6 +85,7 @@ impl Records {
     }
 
     /// Shows all of them in order, without making those that are compact.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn show(&self, to: &mut dyn FnMut(Shown<'_>)) {
         let Shared { plain, compact, whole } = &*self.0;
         match compact.as_ref().filter(|_| whole.get().is_none()) {
