@@ -21,7 +21,7 @@ pub(crate) const TO_END: u64 = 46_700;
 /// begun for each append: under valgrind, on a machine with other work, they may come too slowly for one that is kept.
 pub(crate) const DURABLE: u64 = 27_000_000;
 /// Reading the batches of 10,000 recorded nodes from a file; SQLite's share is in it.
-pub(crate) const READ: u64 = 16_000_000;
+pub(crate) const READ: u64 = 16_400_000;
 /// Making records of them.
 pub(crate) const DECODE: u64 = 48_900_000;
 /// Going on after 10,000 recorded nodes, without the reading.
