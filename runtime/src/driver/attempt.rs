@@ -41,7 +41,7 @@ pub(super) enum Advanced {
     /// Its node is pending.
     Pending,
     /// Its next node is polled later: what led to it is recorded before, or the turn is over, and other tasks run.
-    TurnOver,
+    Later,
     /// Its node has ended like this, and the driver has to process it.
     Ended(Finished),
 }

@@ -159,7 +159,7 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
             let Token { value, hand } = token;
             let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
             if is_durable || *self.until_yield == 0 {
-                return Advanced::TurnOver;
+                return Advanced::Later;
             }
             finished = match body.poll(waker) {
                 Poll::Ready(finished) => finished,

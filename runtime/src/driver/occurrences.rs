@@ -73,7 +73,7 @@ impl Driver {
             // All that was pushed is recorded before anything is waited for.
             Advanced::Pending if self.lag > 0 => return Poll::Ready(Occurrence::Said),
             Advanced::Pending => return Poll::Pending,
-            Advanced::TurnOver => return Poll::Ready(Occurrence::Said),
+            Advanced::Later => return Poll::Ready(Occurrence::Said),
             Advanced::Ended(finished) => finished,
         };
         self.wake_up();

@@ -77,7 +77,7 @@ impl Journal {
             match before {
                 Before::Append(over) => over.await,
                 Before::Transaction(released) => released.await,
-                Before::New(append) => self.drive(append).await,
+                Before::New(append) => self.drive_append(append).await,
             }
         }
     }

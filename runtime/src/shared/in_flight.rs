@@ -17,10 +17,10 @@ struct Beginning<'j>(Option<&'j Arc<Journal>>);
 
 impl Journal {
     /// Polls an append for the first time, which has just begun, and then waits until it is over.
-    pub(super) async fn drive(self: &Arc<Self>, mut append: BoxFuture<'static, ()>) {
+    pub(super) async fn drive_append(self: &Arc<Self>, mut append: BoxFuture<'static, ()>) {
         let beginning = Beginning(Some(self));
         let is_over = poll_fn(|waker| Poll::Ready(append.poll_unpin(waker).is_ready())).await;
-        if let Some(append) = beginning.ends(is_over, append) {
+        if let Some(append) = beginning.was_polled(is_over, append) {
             append.await;
         }
     }
@@ -59,8 +59,8 @@ impl Inner {
 }
 
 impl Beginning<'_> {
-    /// It was polled. Returns it as it is shared, if it is not over.
-    fn ends(mut self, is_over: bool, append: BoxFuture<'static, ()>) -> Option<Shared<BoxFuture<'static, ()>>> {
+    /// Ends the beginning. Returns the append as it is shared from now on, if it is not over.
+    fn was_polled(mut self, is_over: bool, append: BoxFuture<'static, ()>) -> Option<Shared<BoxFuture<'static, ()>>> {
         let journal = self.0.take()?;
         let shared = (!is_over).then(|| append.shared());
         if let Some(shared) = &shared {

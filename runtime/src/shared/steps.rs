@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::core::{Place, Stand};
 use crate::event::EventKind;
-use crate::store::{Compact, Record, Shown};
+use crate::store::{Compact, Part, Record};
 
 /// Steps from node to node, between other records. Each is two records: a node is completed, and the next one has
 /// started.
@@ -84,9 +84,9 @@ impl Compact for Steps {
 
     fn among(&self, plain: &[Record]) -> Vec<Record> {
         let mut all = Vec::with_capacity(plain.len() + self.records());
-        self.show(plain, &mut |shown| match shown {
-            Shown::Record(record) => all.push(record.clone()),
-            Shown::Step { from, label, output, to } => {
+        self.visit(plain, &mut |part| match part {
+            Part::Record(record) => all.push(record.clone()),
+            Part::Step { from, label, output, to } => {
                 let (label, output) = (label.map(str::to_owned), output.cloned());
                 let completed = EventKind::NodeCompleted { label, output, state: Vec::new(), items: None };
                 let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
@@ -97,23 +97,26 @@ impl Compact for Steps {
         all
     }
 
-    fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>)) {
+    fn visit(&self, plain: &[Record], to: &mut dyn FnMut(Part<'_>)) {
         let mut plain = plain.iter();
         let mut taken = 0;
         let mut paths = String::with_capacity(ROOM_FOR_PATHS);
         for (step, Position { behind, origin }) in &self.steps {
             let others = (*behind as usize).saturating_sub(taken);
-            plain.by_ref().take(others).for_each(|record| to(Shown::Record(record)));
+            plain.by_ref().take(others).for_each(|record| to(Part::Record(record)));
             taken += others;
-            let Some(origin) = self.origin_of(*origin) else { continue };
+            let Some(origin) = self.origin_of(*origin) else {
+                debug_assert!(false, "a step is pushed with its origin");
+                continue;
+            };
             paths.clear();
             origin.write_path_at(step.from, &mut paths);
             let from = paths.len();
             origin.write_path_at(step.to, &mut paths);
             let (from, now) = paths.split_at(from);
-            to(Shown::Step { from, label: step.label, output: step.output.as_ref(), to: now });
+            to(Part::Step { from, label: step.label, output: step.output.as_ref(), to: now });
         }
-        plain.for_each(|record| to(Shown::Record(record)));
+        plain.for_each(|record| to(Part::Record(record)));
     }
 
     fn before(&self, plain: usize) -> usize {

@@ -59,7 +59,7 @@ pub use query::RunQuery;
 pub(crate) use record::to_the_millisecond;
 pub use record::{Record, Stored};
 pub use records::Records;
-pub(crate) use records::{Compact, Shown};
+pub(crate) use records::{Compact, Part};
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
 pub use snapshot::Snapshot;

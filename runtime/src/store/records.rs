@@ -43,12 +43,12 @@ pub(crate) trait Compact: Send + Sync + 'static {
     /// How many of them are before the plain record with this number.
     fn before(&self, plain: usize) -> usize;
 
-    /// Shows all records, those in between included, without making those that are compact.
-    fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>));
+    /// Visits all records in order, those in between included, without making those that are compact.
+    fn visit(&self, plain: &[Record], to: &mut dyn FnMut(Part<'_>));
 }
 
 /// A part of the records of an append.
-pub(crate) enum Shown<'r> {
+pub(crate) enum Part<'r> {
     Record(&'r Record),
     /// Two of them: a node is completed, and the next one has started.
     Step {
@@ -84,13 +84,13 @@ impl Records {
         plain.iter().enumerate().map(move |(at, record)| (at + before(at), record))
     }
 
-    /// Shows all of them in order, without making those that are compact.
+    /// Visits all of them in order, without making those that are compact.
     #[cfg(feature = "sqlite")]
-    pub(crate) fn show(&self, to: &mut dyn FnMut(Shown<'_>)) {
+    pub(crate) fn visit(&self, to: &mut dyn FnMut(Part<'_>)) {
         let Shared { plain, compact, whole } = &*self.0;
         match compact.as_ref().filter(|_| whole.get().is_none()) {
-            Some(compact) => compact.show(plain, to),
-            None => self.iter().for_each(|record| to(Shown::Record(record))),
+            Some(compact) => compact.visit(plain, to),
+            None => self.iter().for_each(|record| to(Part::Record(record))),
         }
     }
 
@@ -149,7 +149,7 @@ impl fmt::Debug for Records {
 
 #[cfg(test)]
 mod tests {
-    use super::{Compact, Record, Records, Shown};
+    use super::{Compact, Part, Record, Records};
     use crate::event::EventKind;
 
     /// One compact record behind each of these numbers of plain ones.
@@ -172,8 +172,8 @@ mod tests {
             plain
         }
 
-        fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>)) {
-            self.among(plain).iter().for_each(|record| to(Shown::Record(record)));
+        fn visit(&self, plain: &[Record], to: &mut dyn FnMut(Part<'_>)) {
+            self.among(plain).iter().for_each(|record| to(Part::Record(record)));
         }
 
         fn before(&self, plain: usize) -> usize {

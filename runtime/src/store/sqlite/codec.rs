@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::event::{AfterFailure, Begins, Entered, EventKind, ItemsDone, Limit, millis, optional_millis, whole};
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
-use crate::store::{Record, Records, Shown, Stored, Tags};
+use crate::store::{Part, Record, Records, Stored, Tags};
 
 /// The maximum number of records in a batch, so that reading a page of a long append does not decode all of it.
 const ROW: usize = 128;
@@ -34,7 +34,7 @@ pub(super) struct EncodedRow {
 /// Encodes the records of an append, as few bodies as it takes.
 pub(super) fn encode_all(records: &Records) -> Result<Vec<EncodedRow>, serde_json::Error> {
     if (1..=ROW).contains(&records.len()) {
-        let body = serde_json::to_string(&ShownBody(records))?;
+        let body = serde_json::to_string(&PartsBody(records))?;
         if body.len() <= ROW_BYTES {
             return Ok(vec![EncodedRow { records: records.len() as u64, body }]);
         }
@@ -87,24 +87,21 @@ struct Body<'a>(&'a [Record]);
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut row = to.serialize_seq(Some(2 * self.0.len()))?;
-        for Record { path, kind } in self.0 {
-            row.serialize_element(path)?;
-            row.serialize_element(&Kind(kind))?;
-        }
+        self.0.iter().try_for_each(|record| add_part(&mut row, Part::Record(record)))?;
         row.end()
     }
 }
 
 /// As [`Body`], of records that may be compact.
-struct ShownBody<'a>(&'a Records);
+struct PartsBody<'a>(&'a Records);
 
-impl Serialize for ShownBody<'_> {
+impl Serialize for PartsBody<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut row = to.serialize_seq(None)?;
         let mut added = Ok(());
-        self.0.show(&mut |shown| {
+        self.0.visit(&mut |part| {
             if added.is_ok() {
-                added = add_shown(&mut row, shown);
+                added = add_part(&mut row, part);
             }
         });
         added?;
@@ -112,13 +109,13 @@ impl Serialize for ShownBody<'_> {
     }
 }
 
-fn add_shown<S: SerializeSeq>(row: &mut S, shown: Shown<'_>) -> Result<(), S::Error> {
-    match shown {
-        Shown::Record(Record { path, kind }) => {
+fn add_part<S: SerializeSeq>(row: &mut S, part: Part<'_>) -> Result<(), S::Error> {
+    match part {
+        Part::Record(Record { path, kind }) => {
             row.serialize_element(path)?;
             row.serialize_element(&Kind(kind))
         }
-        Shown::Step { from, label, output, to } => {
+        Part::Step { from, label, output, to } => {
             row.serialize_element(from)?;
             row.serialize_element(&OfStep::Completed { label, output })?;
             row.serialize_element(to)?;

@@ -177,7 +177,7 @@ impl OpenFile {
         self.is_there_at(Instant::now())
     }
 
-    /// As [`is_there`](Self::is_there), now.
+    /// As [`is_there`](Self::is_there), for a caller that has read the clock.
     ///
     /// # Errors
     /// [`StoreError::Gone`], from then on.

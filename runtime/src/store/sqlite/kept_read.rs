@@ -1,7 +1,7 @@
 //! A read transaction that the writer's connection keeps open from one append to the next.
 //!
-//! SQLite begins a read transaction for each statement and ends it after that, which takes four locks of the file: as long as
-//! a quarter of the append itself. While one is kept, a write only goes through if no other connection has written since: otherwise
+//! SQLite begins a read transaction for each statement and ends it after that, which takes four locks of the file, and
+//! a quarter of the time of an append. While one is kept, a write succeeds only if no other connection has written since: otherwise
 //! SQLite says that it is busy (`SQLITE_BUSY_SNAPSHOT`, <https://www.sqlite.org/isolation.html>). So what has been checked in its first
 //! write need not be checked in the next ones.
 //!
@@ -51,7 +51,7 @@ impl KeptRead {
         let is_close = self.last.is_some_and(|last| now.saturating_duration_since(last) < CLOSE);
         self.last = Some(now);
         if self.state == State::None && is_close && self.not_before.is_none_or(|time| time <= now) {
-            self.state = if begin(connection) { State::Begun } else { State::None };
+            self.state = if begin_read(connection) { State::Begun } else { State::None };
         }
         if self.state != State::None && !matches!(connection.transaction_state(NO_NAME), Ok(TransactionState::Read)) {
             self.end(connection);
@@ -60,7 +60,7 @@ impl KeptRead {
     }
 
     /// After an append. Returns whether the transaction is kept from here on.
-    pub(super) fn has_appended(&mut self) -> bool {
+    pub(super) fn after_append(&mut self) -> bool {
         let begins = self.state == State::Begun;
         if begins {
             self.state = State::Checked;
@@ -68,8 +68,8 @@ impl KeptRead {
         begins
     }
 
-    /// After an append that began then, and that another connection was in the way of.
-    pub(super) fn is_in_the_way(&mut self, connection: &Connection, now: Instant) {
+    /// After an append that began then, and failed since another connection has written, or is writing.
+    pub(super) fn after_busy(&mut self, connection: &Connection, now: Instant) {
         if self.state != State::None {
             self.not_before = Some(now + SHARED);
         }
@@ -79,7 +79,7 @@ impl KeptRead {
     /// Ends it, before anything but an append by one statement.
     pub(super) fn end(&mut self, connection: &Connection) {
         if std::mem::take(&mut self.state) != State::None {
-            end(connection);
+            end_read(connection);
         }
     }
 
@@ -100,8 +100,9 @@ impl KeptRead {
 /// The main database.
 const NO_NAME: Option<&str> = None;
 
-/// Begins to read rows and does not read the last one. Returns whether that has succeeded.
-fn begin(connection: &Connection) -> bool {
+/// Begins to read rows and does not read the last one. Returns whether that has succeeded: an error that lasts is that of the append that
+/// follows.
+fn begin_read(connection: &Connection) -> bool {
     let Ok(mut read) = connection.prepare_cached(READ) else { return false };
     let Ok(mut rows) = read.query([]) else { return false };
     let begins = matches!(rows.next(), Ok(Some(_)));
@@ -112,8 +113,8 @@ fn begin(connection: &Connection) -> bool {
     begins
 }
 
-/// The rows are at their end when they are dropped.
-fn end(connection: &Connection) {
+/// Rows that are dropped reset their statement, and with it the read ends.
+fn end_read(connection: &Connection) {
     drop(connection.prepare_cached(READ).map(|mut read| drop(read.query([]))));
 }
 
@@ -148,11 +149,11 @@ mod tests {
     fn kept(kept: &mut KeptRead, connection: &Connection) -> Instant {
         let now = Instant::now();
         assert_eq!((kept.before_append(connection, now), insert(connection)), (State::None, None));
-        assert!(!kept.has_appended());
+        assert!(!kept.after_append());
         assert_eq!((kept.before_append(connection, now), insert(connection)), (State::Begun, None));
-        assert!(kept.has_appended());
+        assert!(kept.after_append());
         assert_eq!((kept.before_append(connection, now), insert(connection)), (State::Checked, None));
-        assert!(!kept.has_appended());
+        assert!(!kept.after_append());
         now
     }
 
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(insert(&other), None, "others are not in its way");
         assert_eq!(read.before_append(&ours, now), State::Checked);
         assert_eq!(insert(&ours), Some(ErrorCode::DatabaseBusy));
-        read.is_in_the_way(&ours, now);
+        read.after_busy(&ours, now);
         // Not again at once: two that write in turns would be in the way of each other each time.
         assert_eq!((read.before_append(&ours, now), insert(&ours)), (State::None, None));
         assert_eq!((read.before_append(&ours, now), insert(&ours)), (State::None, None));

@@ -234,8 +234,6 @@ pub(super) enum Wake {
     Work,
     /// The time has come, or the thread was called.
     Chores,
-    /// A read transaction is kept from now on.
-    KeptRead,
     /// Everything is done and the last handle is gone.
     End,
 }
@@ -344,7 +342,8 @@ impl Queue {
         drop(refused);
     }
 
-    /// Waits until there is something to do: chores from one time on. `None`: there was nothing until the other one.
+    /// Waits until there is something to do: chores from one time on. `None`: there was nothing until the other one, or a read
+    /// transaction is kept from now on.
     pub(super) fn wait(&self, chores: Option<Instant>, pause: Option<Instant>) -> Option<Wake> {
         let mut state = self.lock();
         loop {
@@ -361,7 +360,7 @@ impl Queue {
                 return Some(Wake::Chores);
             }
             if std::mem::take(&mut state.keeps_read) {
-                return Some(Wake::KeptRead);
+                return None;
             }
             if state.closing {
                 return Some(Wake::End);

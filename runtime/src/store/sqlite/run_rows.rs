@@ -63,8 +63,8 @@ impl<'c> RunRows<'c> {
         }
         while let Some(logged) = self.logged.as_slice().first() {
             let has_read = match logged.is_large() {
-                true => self.read_large(&mut read)?,
-                false => self.read_log(&mut read)?,
+                true => self.read_large(logged, &mut read)?,
+                false => self.read_log(logged.position, &mut read)?,
             };
             if has_read {
                 return Ok(true);
@@ -74,8 +74,12 @@ impl<'c> RunRows<'c> {
     }
 
     /// Reads the next batch, which is in the journal. Returns whether it is there: one that damage has removed leaves a gap.
-    fn read_large(&mut self, read: &mut impl FnMut(Batch<'_>) -> Result<(), Trouble>) -> Result<bool, Trouble> {
-        let Some(logged) = self.logged.next() else { return Ok(false) };
+    fn read_large(
+        &mut self,
+        logged: &Logged,
+        read: &mut impl FnMut(Batch<'_>) -> Result<(), Trouble>,
+    ) -> Result<bool, Trouble> {
+        self.logged.next();
         let mut select = self
             .connection
             .prepare_cached("SELECT id, pos, time, records, checksum, body FROM journal WHERE id = ?1")?;
@@ -84,12 +88,15 @@ impl<'c> RunRows<'c> {
         Self::read_batch(&row, logged, read)
     }
 
-    /// Reads the next batches, of which the first one is in the log, as long as there are few rows of others between them. Returns whether
+    /// Reads the next batches, of which the first one is in the log at this position, as long as there are few rows of others between them. Returns whether
     /// there was one.
-    fn read_log(&mut self, read: &mut impl FnMut(Batch<'_>) -> Result<(), Trouble>) -> Result<bool, Trouble> {
-        let Some(first) = self.logged.as_slice().first() else { return Ok(false) };
+    fn read_log(
+        &mut self,
+        position: i64,
+        read: &mut impl FnMut(Batch<'_>) -> Result<(), Trouble>,
+    ) -> Result<bool, Trouble> {
         let mut select = self.connection.prepare_cached(IN_LOG)?;
-        let mut rows = select.query([first.position])?;
+        let mut rows = select.query([position])?;
         let (mut batches, mut of_others) = (0, 0);
         while let Some(row) = rows.next()?.map(RecordRow::read).transpose()? {
             let last = row.whole().position;

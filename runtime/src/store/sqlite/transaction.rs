@@ -312,7 +312,7 @@ fn add(connection: &Connection, run: &runs::EncodedRun) -> Result<Added, Trouble
 }
 
 fn create(connection: &Connection, run: &runs::EncodedRun) -> Result<Added, Trouble> {
-    let mut journals = Journals::default();
+    let mut journals = Journals::without_moves();
     WriteTransaction::within(connection, &mut journals, |transaction| {
         let created = match runs::create(transaction, run)? {
             Ok(created) => created,

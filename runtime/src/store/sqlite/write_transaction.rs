@@ -53,6 +53,11 @@ impl Default for Journals {
 }
 
 impl Journals {
+    /// Those of a transaction that moves nothing.
+    pub(super) fn without_moves() -> Self {
+        Journals { log: LogIndex::default(), lengths: HashMap::default() }
+    }
+
     /// The transaction is undone, and what is known with it: all is read again.
     pub(super) fn forget(&mut self) {
         *self = Journals::default();

@@ -168,7 +168,7 @@ impl Shared {
             return None;
         }
         let appended = writer.append_alone(self, batch)?;
-        if writer.kept.has_appended() {
+        if writer.kept.after_append() {
             self.queue.tell_of_kept_read();
         }
         self.leave_chores(&mut writer);
@@ -215,15 +215,11 @@ impl Shared {
                 keeps_read = self.still_keeps_read();
                 continue;
             };
-            if wake == Wake::KeptRead {
-                keeps_read = true;
-                continue;
-            }
             let Ok(mut writer) = self.writer.lock() else { return };
             writer.end_kept_read();
             keeps_read = false;
             match (wake, unsent.take()) {
-                (Wake::End | Wake::KeptRead, _) => return,
+                (Wake::End, _) => return,
                 // Other processes, and a job that has to be alone, are waited for in the next turn, when no caller is
                 // without an answer.
                 (Wake::Work, Some(before)) => {
@@ -313,7 +309,7 @@ impl Writer {
         let kept = self.kept.before_append(&self.connection, begun);
         let appended = runs::append_in_one_statement(&self.connection, &mut self.journals, batch, kept)?;
         if appended.as_ref().is_err_and(Trouble::is_busy) {
-            self.kept.is_in_the_way(&self.connection, begun);
+            self.kept.after_busy(&self.connection, begun);
             return None;
         }
         self.has_done(1, begun);

@@ -8,7 +8,7 @@ use super::super::codec::{EncodedRow, decode, encode, encode_all, encode_rows};
 use crate::event::{AfterFailure, Begins, Entered, EventKind, ItemsDone, Limit};
 use crate::fault::{Cause, Failure, Fault};
 use crate::state_write::{StateOp, StateWrite};
-use crate::store::{Compact, Record, Records, Shown, Stored, Tags};
+use crate::store::{Compact, Part, Record, Records, Stored, Tags};
 
 fn writes() -> Vec<StateWrite> {
     let map = Map::from_iter([("a".to_owned(), json!(1))]);
@@ -242,10 +242,10 @@ fn compact_records_are_written_as_those_that_they_stand_for() {
             0
         }
 
-        fn show(&self, plain: &[Record], to: &mut dyn FnMut(Shown<'_>)) {
-            plain.iter().for_each(|record| to(Shown::Record(record)));
+        fn visit(&self, plain: &[Record], to: &mut dyn FnMut(Part<'_>)) {
+            plain.iter().for_each(|record| to(Part::Record(record)));
             for (label, output) in &self.0 {
-                to(Shown::Step { from: "shop/a \"b\"", label: *label, output: output.as_ref(), to: "shop/c#2" });
+                to(Part::Step { from: "shop/a \"b\"", label: *label, output: output.as_ref(), to: "shop/c#2" });
             }
         }
     }

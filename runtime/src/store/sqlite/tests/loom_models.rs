@@ -53,7 +53,7 @@ fn serve(queue: &Queue) {
     loop {
         match queue.wait(None, None) {
             Some(Wake::End) => return,
-            Some(Wake::Chores | Wake::KeptRead) | None => {}
+            Some(Wake::Chores) | None => {}
             Some(Wake::Work) => {
                 let mut journals = Journals::default();
                 let mut jobs = queue.take(8, true);
