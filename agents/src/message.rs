@@ -146,7 +146,7 @@ impl ToolCall {
 }
 
 /// How many levels a recorded value has at most.
-pub(crate) const MAX_RECORDED: usize = 100;
+pub(crate) use graphweft::__limits::MAX_DEPTH as MAX_RECORDED;
 
 /// A reply is recorded in some levels of its own, and a session in a few more.
 const MAX_DEPTH: usize = 64;

@@ -157,6 +157,13 @@ pub mod prelude {
     pub use crate::{node, value, workflow};
 }
 
+/// Limits that the project's other crates share. Without any promise of stability.
+#[doc(hidden)]
+pub mod __limits {
+    pub use crate::shared::MAX_ID;
+    pub use crate::value::MAX_DEPTH;
+}
+
 /// The items that macro expansions use. Not for use by hand, and without any promise of stability.
 #[doc(hidden)]
 pub mod __ {

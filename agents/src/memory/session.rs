@@ -178,9 +178,9 @@ impl Session {
     }
 }
 
-/// How long the id of a session may be, in bytes: as long as that of a [scope](graphweft::scope). It is a part of a key of each store, and recorded
-/// with each run.
-pub(super) const MAX_ID: usize = 1024;
+/// How long the id of a session may be, in bytes: as long as that of a run and of a [scope](graphweft::scope). It is a part of a key of each store,
+/// and recorded with each run.
+pub(super) use graphweft::__limits::MAX_ID;
 
 /// Whether something may be said in the session of this id. One that is there already may be read and deleted, however long its id is.
 pub(super) fn check_id(session: &str) -> Result<(), SessionError> {

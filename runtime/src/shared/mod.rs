@@ -49,7 +49,8 @@ pub(crate) use sent::Sent;
 pub(crate) use signals::Signals;
 pub(crate) use starter::{Starter, is_start_of_run};
 pub(crate) use steps::Step;
-pub(crate) use succession::{MAX_ID, Over};
+pub use succession::MAX_ID;
+pub(crate) use succession::Over;
 pub(crate) use transaction::{OpenTransaction, Turn};
 pub(crate) use tree::below;
 

@@ -12,7 +12,7 @@ use crate::store::{
 };
 
 /// How many bytes the id of a run may have.
-pub(crate) const MAX_ID: usize = 1024;
+pub const MAX_ID: usize = 1024;
 
 /// How a run ended that was to start over.
 #[derive(Clone, Debug)]

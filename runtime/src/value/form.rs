@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 /// How deep the lists and maps of a value may be nested. With the levels of an event around it, this stays below the
 /// 128 levels that readers of JSON accept by default.
-pub(super) const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 100;
 
 /// How many lists, maps, options and newtypes a value may have around one of its parts.
 pub(super) const MAX_CALLS: usize = 4 * MAX_DEPTH;

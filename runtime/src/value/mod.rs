@@ -28,11 +28,9 @@ use serde_json::Value as Json;
 
 pub(crate) use encode::Unrecordable;
 use encode::{Encoded, Form};
-pub use form::MaxSize;
+pub use form::{MAX_DEPTH, MaxSize};
 pub(crate) use form::{first_difference, is_marked};
 pub(crate) use loss::{Against, Loss, differ_in_order, has_fields, loss, shortened};
-
-use form::MAX_DEPTH;
 
 use crate::field::Unreadable;
 

@@ -447,3 +447,35 @@ async fn a_run_that_was_taken_over_does_not_start_over_here() {
     assert_eq!(kinds(&store, "x").await, ["message", "run_resumed"]);
     assert_eq!(store.header("x~1").await, Ok(None));
 }
+
+/// Only the caller that has begun an append polls it at first.
+#[tokio::test]
+async fn a_store_that_panics_in_an_append_halts_the_journal_for_all_callers() {
+    let (store, may_tell) = (MemoryStore::new(), Arc::new(Semaphore::new(0)));
+    may_tell.close();
+    let slow = Arc::new(Slow { store: store.clone(), may_tell });
+    let (journal, _) = journal(&store, slow).await;
+    journal.push("flow/a".to_owned(), said());
+    assert!(std::panic::AssertUnwindSafe(journal.flush()).catch_unwind().await.is_err());
+    let Err(Halt::Store(StoreError::Other { message })) = journal.flush().await else { panic!("it has halted") };
+    assert!(message.contains("the store has panicked"), "{message}");
+    journal.until_acknowledged().await;
+}
+
+/// The one that has begun the append need not be the one that sees its end.
+#[tokio::test]
+async fn an_append_that_its_first_caller_has_left_is_over_for_the_others() {
+    let (store, may_tell) = (MemoryStore::new(), Arc::new(Semaphore::new(0)));
+    let slow = Arc::new(Slow { store: store.clone(), may_tell: Arc::clone(&may_tell) });
+    let (journal, _) = journal(&store, slow).await;
+    journal.push("flow/a".to_owned(), said());
+    assert!(journal.flush().now_or_never().is_none());
+    let both = async { futures_util::join!(journal.flush(), journal.until_acknowledged()) };
+    let later = async {
+        tokio::task::yield_now().await;
+        may_tell.add_permits(1);
+    };
+    let ((flushed, ()), ()) = futures_util::join!(both, later);
+    assert_eq!(flushed, Ok(()));
+    assert_eq!(header(&store).await.records, 2);
+}
