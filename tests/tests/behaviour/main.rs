@@ -54,6 +54,7 @@ mod node_inputs;
 mod notes;
 mod planners;
 mod pools;
+mod recorded_first;
 mod recorded_in_place;
 mod recursion;
 mod replacing;

@@ -1,5 +1,5 @@
-//! Nodes that follow one another at once, in an engine whose store is lost with the process: their records are pushed as
-//! they go. A run has the same records there as in a store that is asked before each node.
+//! Nodes that follow one another in place: the records of a step are pushed as one, in an engine whose store is lost with the process as they
+//! go, in any other before the next node begins. A run has the same records in both as where each event is applied and recorded by itself.
 
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
@@ -180,23 +180,30 @@ async fn result_of<W: Workflow<Input = u32, Output = u32>>(engine: Engine) -> (R
 
 type Played = (Result<u32, RunError>, Vec<String>);
 
-/// The run in both stores.
-fn both<W: Workflow<Input = u32, Output = u32>>() -> (Played, Played) {
+/// The run in both stores, and in one with a limit: then nothing is done in place.
+fn played<W: Workflow<Input = u32, Output = u32>>() -> [Played; 3] {
     let once = |engine: BoxFuture<'static, Engine>| life(async { result_of::<W>(engine.await).await });
     let in_memory = once(Box::pin(async { Engine::builder().build().unwrap() }));
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("runs.db");
-    let on_disk = once(Box::pin(async move {
-        let store = SqliteStore::open(file).await.unwrap();
-        Engine::builder().store(store).register::<W>().build().unwrap()
-    }));
-    (in_memory, on_disk)
+    let on_disk = |max_concurrency: Option<usize>| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("runs.db");
+        once(Box::pin(async move {
+            let mut engine = Engine::builder().store(SqliteStore::open(file).await.unwrap()).register::<W>();
+            if let Some(most) = max_concurrency {
+                engine = engine.max_concurrency(most);
+            }
+            engine.build().unwrap()
+        }))
+    };
+    [in_memory, on_disk(None), on_disk(Some(1))]
 }
 
 fn has_the_same_records<W: Workflow<Input = u32, Output = u32>>(records: usize) {
-    let (in_memory, on_disk) = both::<W>();
+    let [in_memory, on_disk, one_by_one] = played::<W>();
     assert_eq!(in_memory.1, on_disk.1);
+    assert_eq!(on_disk.1, one_by_one.1);
     assert_eq!(format!("{:?}", in_memory.0), format!("{:?}", on_disk.0));
+    assert_eq!(format!("{:?}", on_disk.0), format!("{:?}", one_by_one.0));
     assert_eq!(in_memory.1.len(), records, "{:#?}", in_memory.1);
 }
 
