@@ -1,6 +1,6 @@
 //! Taking runs over.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use deadpool_postgres::Object;
 use graphweft::store::{Claim, Claimed, Damaged, RunHeader, RunKey};
@@ -67,12 +67,8 @@ fn is_free() -> String {
     FROM.iter().map(of).collect::<Vec<_>>().join(" or ")
 }
 
-/// Also returns the row of the claimer, as it was before. `begun`: when the claim began, which may have waited for its connection since.
-pub(crate) async fn claim(
-    mut client: Object,
-    claim: &Claim,
-    begun: Instant,
-) -> Result<(Claimed, Option<OwnRow>), Trouble> {
+/// Also returns the row of the claimer, as it was before.
+pub(crate) async fn claim(mut client: Object, claim: &Claim) -> Result<(Claimed, Option<OwnRow>), Trouble> {
     let (me, now, limit) = (to_integer(claim.owner.get()), to_millis(claim.now), to_integer(claim.limit as u64));
     let except: Vec<i64> = claim.except.iter().map(|run| of_run(*run)).collect();
     let only = claim.only.map(of_run);
@@ -140,7 +136,7 @@ pub(crate) async fn claim(
         match row::header(&found, 0) {
             Ok(header) => {
                 let last: Option<i64> = found.try_get(row::COUNT)?;
-                let time = resumed_at(claim.now, begun.elapsed(), last.map(from_millis));
+                let time = claim.resumed_at(last.map(from_millis));
                 claimed.runs.push(take((&step).into(), claim, time, header, &mut rows).await?);
             }
             Err(Trouble::Store(error)) => {
@@ -154,12 +150,6 @@ pub(crate) async fn claim(
     step.commit().await?;
     claimed.nudged.retain(|key| claimed.runs.iter().all(|run| run.key != *key));
     Ok((claimed, own))
-}
-
-/// When a run is resumed whose last record is of this time: that of the claim, unless the run has got records since it began. A time before
-/// theirs would say that the clock was set back, and the run would end its delays early.
-fn resumed_at(now: SystemTime, passed: Duration, last: Option<SystemTime>) -> SystemTime {
-    last.map_or(now, |last| now.max(last.min(now + passed)))
 }
 
 async fn take(

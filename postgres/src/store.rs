@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -180,12 +179,12 @@ impl Store for PostgresStore {
         let (connections, owners) = (self.connections.clone(), self.owners.clone());
         apart(async move {
             // While it is under way, others may renew the lease many times.
-            let (known, begun) = (owners.known(claim.owner), Instant::now());
+            let known = owners.known(claim.owner);
             let claims = |client| {
                 // Looked at again each time that it is tried.
                 let mut claim = claim.clone();
                 claim.orphans &= owners.is_settled(claim.owner);
-                async move { claim::claim(client, &claim, begun).await }
+                async move { claim::claim(client, &claim).await }
             };
             let (claimed, row) = connections.with(claims).await?;
             match owners.is_renewed(claim.owner, row, known) {

@@ -161,13 +161,14 @@ impl Store for RunStore {
             }
             // The attempt before has come no further.
             let last = self.run.read(header.key, header.records.saturating_sub(1), 1).await?.pop();
+            let time = claim.resumed_at(last.as_ref().map(|last| last.time));
             let last = last.map(|last| last.record.kind);
             if is_mine && matches!(last, Some(EventKind::RunResumed { owner, .. }) if owner == claim.owner.get()) {
                 claimed.runs.push(header);
                 return Ok(claimed);
             }
             let records = vec![claim.record(&header.workflow)];
-            let mut batch = Append::new(header.key, header.records, claim.now, records);
+            let mut batch = Append::new(header.key, header.records, time, records);
             batch.header = claim.change();
             // If another record came first, it is claimed with the next look.
             if self.append(batch).await? == Appended::Done {

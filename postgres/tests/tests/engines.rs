@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use graphweft::prelude::*;
-use graphweft::store::{
-    Append, Appended, Claim, Created, FeedQuery, NewLogEntry, NewRun, Record, RunQuery, Store, StoreError,
-};
+use graphweft::store::{Append, Created, FeedQuery, NewLogEntry, NewRun, Record, RunQuery, Store, StoreError};
 use graphweft::{QuestionFilter, RunError, RunFilter, RunStatus, json};
 use graphweft_postgres::PostgresStore;
 use graphweft_postgres_tests::server::Server;
@@ -122,41 +120,6 @@ async fn an_owner_whose_connection_ends_is_dead_soon_and_one_that_makes_another_
     while other.is_alive(owner).await.unwrap() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-/// The time of a record before it would say that the clock was set back, and the delays of the run would end early.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_resumed_behind_its_records_also_if_the_claim_has_waited_for_the_server() {
-    let schema = fresh_schema();
-    let former = builder(&schema).connect().await.unwrap();
-    let store = builder(&schema).max_connections(1).connect().await.unwrap();
-    let new = NewRun::new("order-7", "pay", (1, json!({})).into(), SystemTime::now());
-    let Created::New(run) = former.create(new).await.unwrap() else { panic!("the schema is empty") };
-    let owner = store.join(vec!["pay".to_owned()]).await.unwrap();
-
-    // The only connection waits for a lock, and the claim for that.
-    let (mut client, looks) = (client(&schema).await, client(&schema).await);
-    let locks = client.transaction().await.unwrap();
-    locks.batch_execute("lock table logs").await.unwrap();
-    let logs = store.logs().expect("it has logs");
-    let entry = NewLogEntry::new("talk", "first", json!("Hello"), SystemTime::now());
-    let appends = tokio::spawn(async move { logs.append(entry).await });
-    let waits = "select count(*) from pg_locks where not granted and relation = 'logs'::regclass";
-    while looks.query_one(waits, &[]).await.unwrap().get::<_, i64>(0) == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let claim = Claim::new(owner, vec!["pay".to_owned()], SystemTime::now());
-    let claims = tokio::spawn(async move { store.claim(claim).await });
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let asked = Append::new(run.key, 0, SystemTime::now(), vec![Record::new("pay", EventKind::CancelRequested)]);
-    assert_eq!(former.append(asked).await.unwrap(), Appended::Done);
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    locks.rollback().await.unwrap();
-
-    assert_eq!(claims.await.unwrap().unwrap().runs.len(), 1);
-    appends.await.unwrap().unwrap();
-    let records = former.read(run.key, 0, 9).await.unwrap();
-    assert!(records.len() == 2 && records[0].time <= records[1].time, "{records:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -168,19 +168,12 @@ impl Engine {
         if only.is_none() {
             except.extend(self.halted().keys());
         }
-        Ok(Claim {
-            owner: self.owner().await?,
-            workflows: match only {
-                Some(header) => vec![header.workflow.clone()],
-                None => self.0.workflows.keys().cloned().collect(),
-            },
-            only: only.map(|header| header.key),
-            except,
-            own: true,
-            orphans: true,
-            now: self.0.env.clock.now(),
-            limit: CLAIMED_AT_ONCE,
-        })
+        let workflows = match only {
+            Some(header) => vec![header.workflow.clone()],
+            None => self.0.workflows.keys().cloned().collect(),
+        };
+        let claim = Claim::new(self.owner().await?, workflows, self.0.env.clock.now());
+        Ok(Claim { only: only.map(|header| header.key), except, own: true, limit: CLAIMED_AT_ONCE, ..claim })
     }
 
     /// Claims runs. Whatever is claimed, the store reports all runs of this engine that other engines have added records

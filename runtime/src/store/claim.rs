@@ -1,6 +1,6 @@
 //! Runs that are taken over.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use super::append::HeaderChange;
 use super::error::StoreError;
@@ -15,12 +15,14 @@ use crate::event::EventKind;
 /// What a store does with each run that an engine takes over, after it has looked that no other engine owns it:
 ///
 /// ```
+/// use std::time::SystemTime;
 /// use graphweft::store::{Claim, Record, RunHeader};
 ///
-/// fn take_over(claim: &Claim, header: &mut RunHeader) -> Record {
+/// fn take_over(claim: &Claim, header: &mut RunHeader, last_record: Option<SystemTime>) -> (SystemTime, Record) {
+///     let time = claim.resumed_at(last_record);
 ///     let record = claim.record(&header.workflow); // what the former owner appends later, conflicts with it
-///     header.apply(&claim.change(), 1, claim.now);
-///     record
+///     header.apply(&claim.change(), 1, time);
+///     (time, record)
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -39,21 +41,31 @@ pub struct Claim {
     pub own: bool,
     /// Also runs whose owner is no longer alive. Runs that have no owner are taken in any case.
     pub orphans: bool,
-    /// The current time.
+    /// The time when it was made.
     pub now: SystemTime,
     /// At most this many runs: those that have been ready for the longest time. 0: none.
     pub limit: usize,
+    /// When that was, by a clock that is never set.
+    pub(crate) begun: Instant,
 }
 
 impl Claim {
     /// All runs of these workflows that are ready and that no other living engine owns, at most 100.
     pub fn new(owner: Owner, workflows: Vec<String>, now: SystemTime) -> Self {
-        Claim { owner, workflows, only: None, except: Vec::new(), own: false, orphans: true, now, limit: 100 }
+        let begun = Instant::now();
+        Claim { owner, workflows, only: None, except: Vec::new(), own: false, orphans: true, now, limit: 100, begun }
     }
 
     /// The record that is added to a run which is taken over.
     pub fn record(&self, workflow: &str) -> Record {
         Record { path: workflow.to_owned(), kind: EventKind::RunResumed { owner: self.owner.0 } }
+    }
+
+    /// The time of that record, in a run whose last record is of the time `last`, if it has one: [`now`](Self::now), unless the run has got records
+    /// while the claim waited, for a connection or a lock. A time before theirs would say that the clock was set back, and the run would end its
+    /// delays early. If it was set back, by more than the claim has waited, the time is as long behind `now` as that.
+    pub fn resumed_at(&self, last: Option<SystemTime>) -> SystemTime {
+        last.map_or(self.now, |last| self.now.max(last.min(self.now + self.begun.elapsed())))
     }
 
     /// What changes in the header of a run which is taken over. All stores do this, with [`RunHeader::apply`].

@@ -161,6 +161,10 @@ impl Run {
         }
     }
 
+    fn last_time(&self) -> Option<SystemTime> {
+        self.journal.last().map(|batch| batch.time)
+    }
+
     fn last(&self) -> Vec<Stored> {
         self.read(RunOverview::first_record(&self.header), usize::MAX)
     }
@@ -421,9 +425,10 @@ impl Runs {
     fn take_over(&mut self, key: RunKey, claim: &Claim) -> Option<RunHeader> {
         self.nudged.remove(&key);
         let run = self.runs.get_mut(&key)?;
+        let time = claim.resumed_at(run.last_time());
         let resumed = claim.record(&run.header.workflow);
-        run.add(&mut self.commits, run.header.records, claim.now, vec![resumed].into());
-        self.change(key, &claim.change(), 1, claim.now);
+        run.add(&mut self.commits, run.header.records, time, vec![resumed].into());
+        self.change(key, &claim.change(), 1, time);
         Some(self.runs.get(&key)?.header.clone())
     }
 

@@ -164,7 +164,8 @@ pub trait Store: Send + Sync + 'static {
     fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds
-    /// [`EventKind::RunResumed`](crate::EventKind::RunResumed) to each, in one transaction.
+    /// [`EventKind::RunResumed`](crate::EventKind::RunResumed) to each, in one transaction, of the time
+    /// [`resumed_at`](Claim::resumed_at).
     ///
     /// A run is ready if it is [`Running`](RunStatus::Running), or [suspended](RunStatus::is_suspended) with a
     /// `wake_at` that has passed. It is ready as well if it has a `wake_at` and was suspended

@@ -276,16 +276,7 @@ async fn a_run_that_has_begun_to_move_does_not_rest() {
 async fn take_over(store: &MemoryStore, owner: Owner) -> Owner {
     store.leave(owner).await;
     let other = store.join(Vec::new()).await.expect("it joins");
-    let claim = Claim {
-        owner: other,
-        workflows: vec!["flow".to_owned()],
-        only: None,
-        except: Vec::new(),
-        own: false,
-        orphans: true,
-        now: SystemTime::now(),
-        limit: 1,
-    };
+    let claim = Claim::new(other, vec!["flow".to_owned()], SystemTime::now());
     store.claim(claim).await.expect("it claims");
     other
 }

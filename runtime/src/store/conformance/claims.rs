@@ -8,6 +8,30 @@ async fn claim_as_a_newcomer(store: &impl Store) -> (Owner, Claimed) {
     (owner, store.claim(claim(owner)).await.unwrap())
 }
 
+pub async fn a_run_is_resumed_behind_its_records_also_if_the_claim_has_waited(store: impl Store) {
+    let now = 1_000_000;
+    // When the last record was made, and when the run is resumed, at least and at most. The clock of the last one was set back.
+    for (id, last, least, most) in [
+        ("a", 1_000_400, 1_000_400, 1_000_400),
+        ("b", 1_000_000, now, now),
+        ("c", 999_500, now, now),
+        ("d", 9_000_000, 1_001_000, 8_999_999),
+    ] {
+        let run = create(&store, new_run(id)).await;
+        let said = Append { time: at(last), ..batch(run.key, 1, &[said("last")]) };
+        assert_eq!(store.append(said).await.unwrap(), Appended::Done);
+        let owner = store.join(Vec::new()).await.unwrap();
+        let a_second_ago = Instant::now().checked_sub(Duration::from_secs(1)).expect("the machine has begun before");
+        let waited = Claim { now: at(now), begun: a_second_ago, only: Some(run.key), ..claim(owner) };
+
+        assert_eq!(ids(&store.claim(waited).await.unwrap().runs), [id]);
+
+        let resumed = read_all(&store, run.key).await.pop().expect("it has three records");
+        assert_eq!(resumed.record.kind, EventKind::RunResumed { owner: owner.0 });
+        assert!((at(least)..=at(most)).contains(&resumed.time), "{id}: {resumed:?}");
+    }
+}
+
 pub async fn a_running_run_of_nobody_is_taken_and_says_so(store: impl Store) {
     let run = create(&store, new_run("a")).await;
 

@@ -12,7 +12,7 @@ pub mod snapshots;
 pub mod starting_over;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
 
@@ -193,6 +193,7 @@ macro_rules! store_conformance {
             }
             claims {
                 a_running_run_of_nobody_is_taken_and_says_so
+                a_run_is_resumed_behind_its_records_also_if_the_claim_has_waited
                 a_run_of_another_workflow_is_left
                 a_run_of_a_living_owner_is_left
                 a_run_of_an_owner_that_left_is_taken
@@ -300,16 +301,7 @@ pub async fn read_all(store: &impl Store, run: RunKey) -> Vec<Stored> {
 }
 
 pub fn claim(owner: Owner) -> Claim {
-    Claim {
-        owner,
-        workflows: vec!["checkout".to_owned()],
-        only: None,
-        except: Vec::new(),
-        own: true,
-        orphans: true,
-        now: at(1000),
-        limit: 100,
-    }
+    Claim { own: true, ..Claim::new(owner, vec!["checkout".to_owned()], at(1000)) }
 }
 
 pub fn ids(runs: &[RunHeader]) -> Vec<&str> {

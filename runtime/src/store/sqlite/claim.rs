@@ -2,12 +2,15 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::SystemTime;
 
 use rusqlite::{Connection, Params, params};
 
+use super::log_index::LogIndex;
 use super::owners::{self, Census};
 use super::read::header_by_key;
 use super::row::RunRow;
+use super::run_rows::{self, RunRows};
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::Trouble;
 use super::write_transaction::WriteTransaction;
@@ -217,12 +220,32 @@ fn take_over(
     mut header: RunHeader,
     claim: &Claim,
 ) -> Result<RunHeader, Trouble> {
+    let time = claim.resumed_at(last_time(transaction, transaction.log(), &header)?);
     let rows = super::codec::encode(&[claim.record(&header.workflow)]).map_err(std::io::Error::from)?;
-    transaction.add_rows(header.key, header.records, claim.now, &rows)?;
-    header.apply(&claim.change(), 1, claim.now);
+    transaction.add_rows(header.key, header.records, time, &rows)?;
+    header.apply(&claim.change(), 1, time);
     RunRow::of(&header, false)?.update(transaction)?;
     // As it is in the file.
     Ok(RunHeader { updated: from_millis(to_millis(header.updated)), ..header })
+}
+
+/// The time of the last record of a run.
+fn last_time(connection: &Connection, log: &LogIndex, run: &RunHeader) -> Result<Option<SystemTime>, Trouble> {
+    let Some(last) = run.records.checked_sub(1) else { return Ok(None) };
+    let mut statement = run_rows::select(connection)?;
+    let mut rows = RunRows::from(connection, &mut statement, log, run.key, last)?;
+    let mut time = None;
+    loop {
+        match rows.next(|batch| {
+            time = Some(from_millis(batch.time));
+            Ok(())
+        }) {
+            Ok(true) => {}
+            // Damage is an error for who reads the run.
+            Ok(false) | Err(Trouble::Damaged(_)) => return Ok(time),
+            Err(trouble) => return Err(trouble),
+        }
+    }
 }
 
 /// The id of a run whose row is not to be trusted.
