@@ -28,7 +28,13 @@ impl Totals {
         }
     }
 
-    /// Checks what a write has made of its key.
+    /// Whether these writes may make a value that a key does not hold.
+    pub(crate) fn concern(&self, writes: &[StateWrite]) -> bool {
+        let is_sum = |write: &&StateWrite| matches!(write.op, StateOp::Add(_));
+        writes.iter().filter(is_sum).any(|write| self.0.iter().any(|(key, _)| *key == write.key))
+    }
+
+    /// Checks what a write, and others of its key, have made of it.
     ///
     /// # Errors
     /// If it is no value of the key's type.
@@ -48,17 +54,17 @@ impl Totals {
     }
 }
 
-/// Applies writes one after another, and checks the sums.
-pub(crate) fn fold_within(
+/// Applies writes one after another, and checks the sums that they come to: those in between nothing reads.
+///
+/// # Errors
+/// The first write that does not fit its key, and why.
+pub(crate) fn fold_within<'w>(
     values: &mut Map<String, Value>,
-    writes: &[StateWrite],
+    writes: &'w [StateWrite],
     totals: &Totals,
-) -> Result<(), Fault> {
-    for write in writes {
-        apply(values, write)?;
-        totals.check(values, write)?;
-    }
-    Ok(())
+) -> Result<(), (&'w StateWrite, Fault)> {
+    writes.iter().try_for_each(|write| apply(values, write).map_err(|fault| (write, fault)))?;
+    writes.iter().try_for_each(|write| totals.check(values, write).map_err(|fault| (write, fault)))
 }
 
 /// Applies writes one after another.

@@ -103,7 +103,7 @@ impl StateMap {
             }
         }
         let touched = writes.iter().filter_map(|write| Some((write.key.clone(), self.values.get(&write.key)?.clone())));
-        fold_within(&mut touched.collect(), writes, totals)
+        fold_within(&mut touched.collect(), writes, totals).map_err(|(_, fault)| fault)
     }
 
     /// Folds the writes of a node that is done.

@@ -69,16 +69,9 @@ impl Fold {
 
     /// The first key that these writes would break, and why.
     pub(super) fn refuses(&self, writes: &[StateWrite], totals: &Totals) -> Option<(String, String)> {
-        let mut seen = Map::new();
-        writes.iter().find_map(|write| {
-            if let Some(value) = self.values.get(&write.key)
-                && !seen.contains_key(&write.key)
-            {
-                seen.insert(write.key.clone(), value.clone());
-            }
-            let refused = fold_within(&mut seen, std::slice::from_ref(write), totals).err()?;
-            Some((write.key.clone(), refused.to_string()))
-        })
+        let touched = writes.iter().filter_map(|write| Some((write.key.clone(), self.values.get(&write.key)?.clone())));
+        let (write, why) = fold_within(&mut touched.collect(), writes, totals).err()?;
+        Some((write.key.clone(), why.to_string()))
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::error::ScopeError;
 use super::fold::{Entry, Fold};
 use super::summary::Logged;
+use crate::core::Totals;
 use crate::engine::Engine;
 use crate::shared::MAX_ID;
 use crate::sorted::SortedSet;
@@ -26,6 +27,7 @@ pub(super) const KEYED: &str = "program \"";
 
 #[derive(Clone)]
 pub(super) struct ScopeLog {
+    /// Those of a run stop it while the store is away.
     pub(super) logs: Arc<dyn LogStore>,
     /// It knows which runs are over.
     pub(super) store: Arc<dyn Store>,
@@ -52,6 +54,18 @@ impl ScopeLog {
     ///
     /// If the entry at that position has become a part of a summary, it is that of the summary: the oldest state that is left.
     pub(super) async fn read(&self, until: u64) -> Result<Fold, ScopeError> {
+        let (fold, news) = self.fold(until).await?;
+        if until == u64::MAX {
+            // Without it, more is read the next time.
+            if let Err(error) = self.shorten(&fold, news).await {
+                tracing::debug!(log = self.log, %error, "the log of a scope was not shortened");
+            }
+        }
+        Ok(fold)
+    }
+
+    /// The same, and how many entries were read behind a snapshot or a summary.
+    async fn fold(&self, until: u64) -> Result<(Fold, usize), ScopeError> {
         let (mut fold, entries) = self.snapshot_and_news(until).await?;
         let mut news = &entries[..];
         // Of what is before the last summary, something may be missing.
@@ -74,10 +88,21 @@ impl ScopeLog {
                 fold.apply(entry.position, &update.writes);
             }
         }
-        if until == u64::MAX {
-            // Without it, more is read the next time.
-            if let Err(error) = self.shorten(&fold, news.len()).await {
-                tracing::debug!(log = self.log, %error, "the log of a scope was not shortened");
+        Ok((fold, news.len()))
+    }
+
+    /// The state up to a position, from what was read of it before.
+    async fn follow(&self, mut fold: Fold, until: u64) -> Result<Fold, ScopeError> {
+        let entries = self.logs.read(&self.log, fold.end.saturating_sub(1), until).await?;
+        // It has become a part of a summary, or was deleted.
+        if fold.end > 0 && entries.first().is_none_or(|entry| entry.position != fold.end) {
+            return Ok(self.fold(until).await?.0);
+        }
+        let end = fold.end;
+        for entry in entries.iter().skip_while(|entry| entry.position <= end) {
+            match self.logged(entry)? {
+                Logged::Update(update) => fold.apply(entry.position, &update.writes),
+                Logged::Summary(summary) => fold = summary.into_fold(),
             }
         }
         Ok(fold)
@@ -85,13 +110,14 @@ impl ScopeLog {
 
     /// Sees to it that the next reader reads less than this one.
     async fn shorten(&self, fold: &Fold, news: usize) -> Result<(), ScopeError> {
-        if self.is_long(fold.updates, fold.kept) {
-            return self.trim().await;
+        let is_long = self.is_long(fold.updates, fold.kept);
+        if !is_long && news < SNAPSHOT_AFTER {
+            return Ok(());
         }
-        if news >= SNAPSHOT_AFTER {
-            self.put_snapshot(fold).await?;
-        }
-        Ok(())
+        // Not as the run that reads: it can do without.
+        let logs = self.store.logs().unwrap_or_else(|| Arc::clone(&self.logs));
+        let log = ScopeLog { logs, ..self.clone() };
+        if is_long { log.trim().await } else { log.put_snapshot(fold).await }
     }
 
     /// The last snapshot up to a position, and the entries behind it, up to the end of the log.
@@ -124,17 +150,25 @@ impl ScopeLog {
         Ok(())
     }
 
-    /// Adds an entry, once for each key, unless one behind what was read has written a key that it overwrites.
-    pub(super) async fn append(&self, key: &str, entry: &Entry) -> Result<(), ScopeError> {
+    /// Adds an entry, once for each key, unless one behind what was read has written a key that it overwrites, or has left less room in
+    /// a sum than it takes.
+    pub(super) async fn append(
+        &self,
+        key: &str,
+        entry: &Entry,
+        fold: &Fold,
+        totals: &Totals,
+    ) -> Result<(), ScopeError> {
         let value = serde_json::to_value(entry).map_err(not_json)?;
         let new = NewLogEntry::new(self.log.as_str(), key, value, SystemTime::now());
         let sets = entry.writes.iter().filter(|write| matches!(write.op, StateOp::Set(_)));
         let overwritten: Vec<&str> = sets.map(|write| write.key.as_str()).collect();
-        if overwritten.is_empty() {
+        let has_sums = totals.concern(&entry.writes);
+        if overwritten.is_empty() && !has_sums {
             self.logs.append(new).await?;
             return Ok(());
         }
-        let mut end = entry.read;
+        let (mut end, mut seen) = (entry.read, None);
         loop {
             match self.logs.append(new.clone().behind(end)).await? {
                 LogAppended::Conflict { end: now } => {
@@ -145,12 +179,23 @@ impl ScopeLog {
                             return Err(ScopeError::Conflict { scope, id, key, by });
                         }
                     }
+                    if has_sums {
+                        let before = seen.take().unwrap_or_else(|| fold.clone());
+                        let now = seen.insert(self.follow(before, now).await?);
+                        if let Some((key, why)) = now.refuses(&entry.writes, totals) {
+                            return Err(self.refuse(key, why));
+                        }
+                    }
                     // Less than was read, if the log was deleted meanwhile.
                     end = now;
                 }
                 LogAppended::Added { .. } | LogAppended::Existing { .. } => return Ok(()),
             }
         }
+    }
+
+    pub(super) fn refuse(&self, key: String, message: String) -> ScopeError {
+        ScopeError::Refused { scope: self.scope.to_owned(), id: self.id.clone(), key, message }
     }
 
     /// The position up to which another attempt reads: now, or if this key is there already, as who has written it.

@@ -56,6 +56,7 @@
 //! read, so an update comes last; to update again, read again.
 //!
 //! - **Reducers** merge, whatever others have written meanwhile: two runs that add 1 add 2, in one process or in several.
+//!   A [`Sum`](crate::state::Sum) takes only what its type holds, also of several that add at the same time: each reads what the others have added before.
 //! - [`Overwrite`](crate::state::Overwrite) checks a version: if another one has written the key since it was read, nothing of the update is
 //!   written, and it is a [`ScopeError::Conflict`] that names the key, the scope and who has written. Let the node retry:
 //!   `#[node(retry(max_attempts = 3, when = ScopeError::is_conflict))]` reads anew and decides anew.

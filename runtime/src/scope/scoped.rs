@@ -18,6 +18,7 @@ use super::id::{Scope, id_of};
 use super::log::{self, ScopeLog};
 use crate::child::Step;
 use crate::context::Context;
+use crate::core::Totals;
 use crate::engine::Engine;
 use crate::fault::Fault;
 use crate::options::RetryPolicy;
@@ -57,7 +58,8 @@ impl Context {
     ///
     /// # Errors
     /// Awaiting it fails if the run has no id for this scope, is executed without an engine, or the store fails or keeps no logs. While the store is away
-    /// it does not fail: the run stops, as if it could not record something, and the node begins again when the store is back. So does an update.
+    /// it does not fail: the run stops, as if it could not record something, and the node begins again when the store is back, or, if it is
+    /// [`at_most_once`](macro@crate::node), ends as one that was interrupted. So does an update.
     ///
     /// Dropping the future before it is ready reads nothing.
     pub fn scope<S: Scope>(&self, _: S) -> OpenScope<'_, S> {
@@ -265,8 +267,18 @@ impl ScopeStep<'_> {
         format!("state.{}{suffix}", self.scope)
     }
 
-    pub(super) async fn write(&self, log: &ScopeLog, key: &str, entry: &Entry) -> Result<(), ScopeError> {
-        let written = self.run(&write_at(self.conflicts), || log.append(key, entry)).await.map_err(ScopeError::from);
+    pub(super) async fn write(
+        &self,
+        log: &ScopeLog,
+        key: &str,
+        entry: &Entry,
+        fold: &Fold,
+        totals: &Totals,
+    ) -> Result<(), ScopeError> {
+        let written = self
+            .run(&write_at(self.conflicts), || log.append(key, entry, fold, totals))
+            .await
+            .map_err(ScopeError::from);
         if written.as_ref().is_err_and(ScopeError::is_conflict) {
             let noted: Result<(), _> = self.run(&conflict(self.conflicts + 1), || async { Ok(()) }).await;
             noted?;

@@ -88,16 +88,11 @@ impl<S: Scope> ScopeUpdate<'_, S> {
         match op {
             Ok(op) => self.writes.push(StateWrite { key: key.to_owned(), op }),
             Err(message) => {
-                let refused = self.refuse(key.to_owned(), message);
+                let refused = self.state.log.refuse(key.to_owned(), message);
                 self.refused.get_or_insert(refused);
             }
         }
         self
-    }
-
-    fn refuse(&self, key: String, message: String) -> ScopeError {
-        let log = &self.state.log;
-        ScopeError::Refused { scope: log.scope.to_owned(), id: log.id.clone(), key, message }
     }
 
     async fn write(self) -> Result<(), ScopeError> {
@@ -105,20 +100,20 @@ impl<S: Scope> ScopeUpdate<'_, S> {
             return Err(refused);
         }
         if let Some((key, why)) = self.state.fold.refuses(&self.writes, &self.totals) {
-            return Err(self.refuse(key, why));
+            return Err(self.state.log.refuse(key, why));
         }
         if self.writes.is_empty() {
             return Ok(());
         }
-        let ScopedState { log, fold, entry: key, reader, .. } = self.state;
+        let (ScopedState { log, fold, entry: key, reader, .. }, totals) = (self.state, self.totals);
         let by = match &reader {
             Reader::Node(step) => WrittenBy::InRun { run: step.context.run_id().to_owned(), path: step.context.path() },
             Reader::Program => WrittenBy::Program,
         };
         let entry = Entry { by, read: fold.end, writes: self.writes };
         match &reader {
-            Reader::Node(step) => step.write(&log, &key, &entry).await,
-            Reader::Program => log.append(&key, &entry).await,
+            Reader::Node(step) => step.write(&log, &key, &entry, &fold, &totals).await,
+            Reader::Program => log.append(&key, &entry, &fold, &totals).await,
         }
     }
 }

@@ -355,7 +355,7 @@ impl CollectorState<'_> {
             let mut totals = Totals::default();
             totals.add(name, holds::<T>());
             let write = StateWrite { key: name.to_owned(), op: op.clone() };
-            fold_within(&mut seen, std::slice::from_ref(&write), &totals).map_err(|fault| fault.to_string())?;
+            fold_within(&mut seen, std::slice::from_ref(&write), &totals).map_err(|(_, fault)| fault.to_string())?;
         }
         Ok(op)
     }

@@ -91,7 +91,8 @@ pub enum Append {}
 pub enum Union {}
 
 /// Adds numbers: finite ones of at most 64 bits. Any other, and one with which the sum leaves them or the type of its key, is an error of
-/// the node that writes it, and the sum stays what it was. What nodes add at the same time is summed in the order in which they complete.
+/// the node that writes it, and the sum stays what it was. What a node writes by several calls is one sum. What nodes add at the same time is
+/// summed in the order in which they complete.
 ///
 /// What all nodes of a run have spent:
 ///

@@ -406,4 +406,81 @@ mod small_sums {
         assert!(matches!(&refused, Err(ScopeError::Refused { key, .. }) if key == "spent"), "{refused:?}");
         assert_eq!(engine.scope(User, "ada").await.unwrap().get(SPENT).unwrap(), Some(Percent(200)));
     }
+
+    #[tokio::test]
+    async fn two_that_add_to_a_scope_at_once_cannot_take_more_together_than_there_is_room_for() {
+        use graphweft::scope::{ScopeError, USER, User};
+        const SPENT: StateKey<Percent, Sum, User> = StateKey::new("spent");
+        const HEAT: StateKey<f64, Sum, User> = StateKey::new("heat");
+
+        let engine = Engine::builder().build().unwrap();
+        let read = || async { engine.scope(User, "ada").await.unwrap() };
+        let (one, other, third) = (read().await, read().await, read().await);
+        one.update().merge(SPENT, Percent(200)).merge(HEAT, 1e308).await.unwrap();
+        let refused = other.update().merge(SPENT, Percent(56)).await;
+        let Err(ScopeError::Refused { key, message, .. }) = &refused else { panic!("{refused:?}") };
+        assert!(key == "spent" && message.contains("the sum would be 256"), "{refused:?}");
+        // As much as there is room for it takes, behind what it has not read.
+        third.update().merge(SPENT, Percent(55)).await.unwrap();
+        assert_eq!(read().await.get(SPENT).unwrap(), Some(Percent(255)));
+
+        // Floats have a greatest sum as well.
+        let (one, other) = (read().await, read().await);
+        one.update().merge(HEAT, 0.5e308).await.unwrap();
+        let refused = other.update().merge(HEAT, 0.5e308).await;
+        assert!(matches!(&refused, Err(ScopeError::Refused { key, .. }) if key == "heat"), "{refused:?}");
+        assert_eq!(read().await.get(HEAT).unwrap(), Some(1.5e308));
+
+        // What was deleted meanwhile does not count.
+        let stale = read().await;
+        assert!(engine.delete_scope(User, "ada").await.unwrap());
+        read().await.update().merge(SPENT, Percent(5)).await.unwrap();
+        stale.update().merge(SPENT, Percent(0)).await.unwrap();
+        let stale = read().await;
+        assert!(engine.delete_scope(User, "ada").await.unwrap());
+        read().await.update().merge(SPENT, Percent(200)).await.unwrap();
+        stale.update().merge(SPENT, Percent(55)).await.unwrap();
+        assert_eq!(read().await.get(SPENT).unwrap(), Some(Percent(255)));
+
+        // The same in a node.
+        #[node]
+        async fn spend(percent: u8, ctx: &Context) -> Result<u8, ScopeError> {
+            let user = ctx.scope(User).await?;
+            let engine = ctx.engine().expect("it has one");
+            engine.scope(User, "bob").key(percent).await?.update().merge(SPENT, Percent(200)).await?;
+            user.update().merge(SPENT, Percent(percent)).await?;
+            Ok(percent)
+        }
+        workflow! { spends(u8) -> u8 { START => spend; } }
+        let spends = |percent| engine.start::<spends>(percent).state(USER, "bob".to_owned());
+        let failed = failure(spends(56).await.unwrap().result().await);
+        assert!(failed.to_string().contains("the sum would be 256"), "{failed}");
+        assert_eq!(engine.scope(User, "bob").await.unwrap().get(SPENT).unwrap(), Some(Percent(200)));
+    }
+
+    #[tokio::test]
+    async fn what_one_node_or_one_update_adds_is_one_sum() {
+        use graphweft::scope::User;
+        const BALANCE: StateKey<i8, Sum> = StateKey::new("balance");
+        const OF_USER: StateKey<i8, Sum, User> = StateKey::new("balance");
+
+        #[node]
+        async fn there_and_back(by: Vec<i8>, #[writes(BALANCE)] balance: StateWriter<i8, Sum>) {
+            by.into_iter().for_each(|by| balance.merge(by));
+        }
+        #[node]
+        async fn left(_done: (), #[state(BALANCE)] balance: i8) -> i8 {
+            balance
+        }
+        workflow! { moves(Vec<i8>) -> i8 { START => there_and_back => left; } }
+        assert_eq!(moves(vec![100, 100, -90]).await.unwrap(), 110);
+        let failed = failure(moves(vec![100, 100, -50]).await);
+        assert!(failed.to_string().contains("the sum would be 150"), "{failed}");
+
+        let engine = Engine::builder().build().unwrap();
+        let read = || async { engine.scope(User, "ada").await.unwrap() };
+        read().await.update().merge(OF_USER, 100).merge(OF_USER, 100).merge(OF_USER, -90).await.unwrap();
+        assert!(read().await.update().merge(OF_USER, 100).merge(OF_USER, -50).await.is_err());
+        assert_eq!(read().await.get(OF_USER).unwrap(), Some(110));
+    }
 }
