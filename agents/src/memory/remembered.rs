@@ -91,12 +91,16 @@ impl Remembered {
         let Come { first, until, turn } = come(&engine, &*logs, &log, overlap, ctx).await?;
         let conversation = Conversation::read(&*logs, &log, until).await;
         let open = conversation.as_ref().map(|conversation| conversation.open.clone()).unwrap_or_default();
-        let behind = engine.logs().map_err(SessionError::from)?;
-        let place = InSession { engine, logs: behind, log: log.clone(), turn, open, until };
+        let engine_logs = engine.logs().map_err(SessionError::from)?;
+        let place = InSession { engine, logs: Arc::clone(&engine_logs), log: log.clone(), turn, open, until };
         let place = Place::Session(Box::new(place));
         let mut remembered = Remembered { messages: Vec::new(), spent: ModelUsage::default(), place };
         let recalled = match conversation {
-            Ok(conversation) => recall(&*logs, &log, &first, conversation, compaction, ctx, chat).await,
+            Ok(conversation) => {
+                // Not by the logs of the run, which an outage would stop: it can do without.
+                checkpoint::write_if_due(&*engine_logs, &log, &conversation).await;
+                recall(&*logs, &log, &first, conversation, compaction, ctx, chat).await
+            }
             Err(error) => Err(error.into()),
         };
         match recalled {
@@ -220,7 +224,6 @@ async fn recall<C>(
 where
     C: Fn(Option<&str>, &str, Vec<Message>) -> Result<Chat, AgentError>,
 {
-    checkpoint::write_if_due(logs, log, &conversation).await;
     let mut conversation = conversation.without(&turn.run, &turn.path);
     let messages = conversation.messages();
     let nothing = ModelUsage::default();

@@ -19,6 +19,8 @@ struct Away {
     has_lost: Arc<AtomicBool>,
     /// The logs alone cannot be used: as if each time that they are, a connection was lost.
     logs_are_away: Arc<AtomicBool>,
+    /// Snapshots of logs alone cannot be written.
+    snapshots_are_away: Arc<AtomicBool>,
 }
 
 impl Away {
@@ -49,7 +51,7 @@ impl Store for Away {
     }
 
     fn logs(&self) -> Option<Arc<dyn LogStore>> {
-        Some(Arc::new(AwayLogs { inner: self.inner.logs()?, are_away: Arc::clone(&self.logs_are_away) }))
+        Some(Arc::new(AwayLogs { inner: self.inner.logs()?, store: self.clone() }))
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
@@ -78,21 +80,23 @@ impl Store for Away {
 
 struct AwayLogs {
     inner: Arc<dyn LogStore>,
-    are_away: Arc<AtomicBool>,
+    store: Away,
 }
 
 impl LogStore for AwayLogs {
     graphweft_tests::forward_logs! { list trim delete }
 
     fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
-        match self.are_away.load(Ordering::SeqCst) {
+        let is_snapshot = entry.log.starts_with("%state-at/");
+        let snapshots_are_away = self.store.snapshots_are_away.load(Ordering::SeqCst);
+        match self.store.logs_are_away.load(Ordering::SeqCst) || is_snapshot && snapshots_are_away {
             true => async { Err(away()) }.boxed(),
             false => self.inner.append(entry),
         }
     }
 
     fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
-        match self.are_away.load(Ordering::SeqCst) {
+        match self.store.logs_are_away.load(Ordering::SeqCst) {
             true => async { Err(away()) }.boxed(),
             false => self.inner.read(log, after, until),
         }
@@ -304,4 +308,21 @@ async fn a_node_whose_scope_cannot_be_read_or_written_while_it_is_away_does_not_
         assert_eq!(result_in::<visiting>(&engine, "run").await, n);
         assert_eq!(engine.scope(User, "ada").await.unwrap().get(VISITS).unwrap(), Some(1), "{n}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_does_not_stop_for_a_snapshot_of_a_scope_that_cannot_be_written_while_it_is_away() {
+    let store = Away::default();
+    store.has_lost.store(true, Ordering::SeqCst);
+    let builder = Engine::builder().store(store.clone()).resource(store.clone());
+    let engine = builder.register::<visiting>().build().unwrap();
+    for _ in 0..300 {
+        engine.scope(User, "ada").await.unwrap().update().merge(VISITS, 1).await.unwrap();
+    }
+    engine.logs().unwrap().delete("%state-at/user/ada").await.unwrap();
+    store.snapshots_are_away.store(true, Ordering::SeqCst);
+    let run = engine.start::<visiting>(0).state(USER, "ada".to_owned()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 0);
+    assert_eq!(engine.scope(User, "ada").await.unwrap().get(VISITS).unwrap(), Some(301));
+    assert!(engine.logs().unwrap().read("%state-at/user/ada", 0, u64::MAX).await.unwrap().is_empty());
 }
