@@ -61,11 +61,12 @@ impl Claim {
         Record { path: workflow.to_owned(), kind: EventKind::RunResumed { owner: self.owner.0 } }
     }
 
-    /// The time of that record, in a run whose last record is of the time `last`, if it has one: [`now`](Self::now), unless the run has got records
-    /// while the claim waited, for a connection or a lock. A time before theirs would say that the clock was set back, and the run would end its
-    /// delays early. If it was set back, by more than the claim has waited, the time is as long behind `now` as that.
+    /// The time of that record, in a run whose last record is of the time `last`, if it has one: [`now`](Self::now), or `last`, if the run has got
+    /// records while the claim waited, for a connection or a lock. A time before theirs would say that the clock was set back, and the run would
+    /// end its delays early. It was, if `last` is longer behind `now` than the claim has waited, and then the time is `now`.
     pub fn resumed_at(&self, last: Option<SystemTime>) -> SystemTime {
-        last.map_or(self.now, |last| self.now.max(last.min(self.now + self.begun.elapsed())))
+        let by_now = self.now + self.begun.elapsed();
+        last.filter(|last| *last <= by_now).map_or(self.now, |last| last.max(self.now))
     }
 
     /// What changes in the header of a run which is taken over. All stores do this, with [`RunHeader::apply`].
