@@ -15,8 +15,14 @@ use crate::names::shortened;
 /// The property that holds an output whose schema is no object.
 const ANSWER: &str = "answer";
 
-/// At how many places of a text JSON is looked for. A text can begin with more brackets than any person would write.
-const MAX_PLACES: usize = 64;
+/// How many times as long as a text is what is read of it, in looking for JSON at each of its brackets: each may begin a list that ends with the text.
+const READ_AT_MOST: usize = 8;
+
+/// What is read of the shortest text, in bytes.
+const READ_AT_LEAST: usize = 4096;
+
+/// What it costs to look at a bracket, in bytes that are read.
+const COST_OF_PLACE: usize = 16;
 
 /// Why an output does not fit its type. The model gets it as text.
 ///
@@ -125,7 +131,7 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
         }
         json => json,
     };
-    let (mut first, mut fitting) = (None, None);
+    let (mut first, mut no_object, mut fitting) = (None, None, None);
     for (place, json) in every_json(text) {
         let json = match json.map(answer) {
             Ok(json) if !is_deeper(&json, MAX_RECORDED) => json,
@@ -135,6 +141,11 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
                 continue;
             }
         };
+        // A source such as `[1]`: serde would read the fields of a struct from it, in their order.
+        if !is_wrapped && !json.is_object() {
+            no_object = Some(Misfit::whole("it is no object"));
+            continue;
+        }
         match (fit(&json), &fitting) {
             (Ok(value), _) if place == Place::Alone => return Ok(value),
             (Ok(_), Some((_, other))) if json != *other => {
@@ -145,7 +156,7 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
             (Err(misfit), _) => drop(first.get_or_insert(misfit)),
         }
     }
-    let none = || first.unwrap_or_else(|| Misfit::whole("there is no JSON in it"));
+    let none = || first.or(no_object).unwrap_or_else(|| Misfit::whole("there is no JSON in it"));
     fitting.map(|(value, _)| value).ok_or_else(none)
 }
 
@@ -186,20 +197,33 @@ fn every_json(text: &str) -> impl Iterator<Item = (Place, Result<Json, TooDeep>)
     let fence = fenced(text).filter(|_| text.matches("```").count() == 2);
     let whole = [Some(text), fence].into_iter().flatten().filter_map(json_of);
     let mut from = 0;
+    let mut left = (READ_AT_MOST * text.len()).max(READ_AT_LEAST);
     let inside = std::iter::from_fn(move || {
         let rest = text.get(from..)?;
         let begins = from + rest.find(['{', '['])?;
-        let mut values = serde_json::Deserializer::from_str(&text[begins..]).into_iter::<Json>();
-        let value = values.next().and_then(read_json);
+        let rest = &text[begins..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
+        let value = values.next();
+        let read = match &value {
+            Some(Err(error)) => offset_of(error, rest),
+            _ => values.byte_offset(),
+        };
+        left = left.checked_sub(COST_OF_PLACE + read)?;
+        let value = value.and_then(read_json);
         from = match &value {
-            Some(Ok(_)) => begins + values.byte_offset(),
+            Some(Ok(_)) => begins + read,
             Some(Err(TooDeep)) => text.len(),
             None => begins + 1,
         };
         Some(value)
     });
-    let inside = inside.take(MAX_PLACES).flatten();
-    whole.map(|json| (Place::Alone, json)).chain(inside.map(|json| (Place::InProse, json)))
+    whole.map(|json| (Place::Alone, json)).chain(inside.flatten().map(|json| (Place::InProse, json)))
+}
+
+/// How far a text was read that has this error, in bytes.
+fn offset_of(error: &serde_json::Error, text: &str) -> usize {
+    let lines_before = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines_before.map(str::len).sum::<usize>() + error.column()
 }
 
 /// What is in the first fence of a text.
@@ -262,6 +286,23 @@ mod tests {
     }
 
     #[test]
+    fn json_is_read_behind_a_text_with_many_sources() {
+        assert_eq!(read::<Price>("[[[ {\"cents\": 5}"), Ok(Price { cents: 5 }));
+        for source in ["It is so [1].", "See [Knuth 1974].\n", "{sic}", "[\"a\"; "] {
+            let text = format!("{} {{\"cents\": 5}}", source.repeat(500));
+            assert_eq!(read::<Price>(&text), Ok(Price { cents: 5 }), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_no_answer_where_an_object_is_wanted() {
+        assert_eq!(read::<Price>("It was so in 1974 [5]."), Err(Misfit::whole("it is no object")));
+        assert_eq!(read::<Price>("[5]"), Err(Misfit::whole("it is no object")));
+        let misfit = read::<Price>("See [5]: {\"cents\": \"five\"}").unwrap_err();
+        assert_eq!(misfit.field, "cents");
+    }
+
+    #[test]
     fn of_several_answers_none_is_chosen() {
         let several = Misfit::whole("it has several answers; write one alone");
         assert_eq!(read::<Price>("<think>{\"cents\": 1}?</think>{\"cents\": 9}"), Err(several.clone()));
@@ -295,6 +336,9 @@ mod tests {
 
     #[test]
     fn a_text_of_brackets_is_read_in_a_bounded_number_of_tries() {
+        for brackets in ["[\"", "[\"\n", "{\"a\": [\n", "[1, "] {
+            assert!(read::<Price>(&brackets.repeat(1 << 18)).is_err(), "{brackets}");
+        }
         assert_eq!(read::<Price>(&"[x".repeat(1 << 19)), Err(Misfit::whole("there is no JSON in it")));
     }
 
