@@ -28,8 +28,8 @@ impl Totals {
         }
     }
 
-    /// Whether these writes may make a value that a key does not hold.
-    pub(crate) fn concern(&self, writes: &[StateWrite]) -> bool {
+    /// Whether it depends on what is there already if keys can take these writes.
+    pub(crate) fn check_some_of(&self, writes: &[StateWrite]) -> bool {
         let is_sum = |write: &&StateWrite| matches!(write.op, StateOp::Add(_));
         writes.iter().filter(is_sum).any(|write| self.0.iter().any(|(key, _)| *key == write.key))
     }

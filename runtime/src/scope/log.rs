@@ -54,7 +54,7 @@ impl ScopeLog {
     ///
     /// If the entry at that position has become a part of a summary, it is that of the summary: the oldest state that is left.
     pub(super) async fn read(&self, until: u64) -> Result<Fold, ScopeError> {
-        let (fold, news) = self.fold(until).await?;
+        let (fold, news) = self.fold_up_to(until).await?;
         if until == u64::MAX {
             // Without it, more is read the next time.
             if let Err(error) = self.shorten(&fold, news).await {
@@ -65,7 +65,7 @@ impl ScopeLog {
     }
 
     /// The same, and how many entries were read behind a snapshot or a summary.
-    async fn fold(&self, until: u64) -> Result<(Fold, usize), ScopeError> {
+    async fn fold_up_to(&self, until: u64) -> Result<(Fold, usize), ScopeError> {
         let (mut fold, entries) = self.snapshot_and_news(until).await?;
         let mut news = &entries[..];
         // Of what is before the last summary, something may be missing.
@@ -92,11 +92,11 @@ impl ScopeLog {
     }
 
     /// The state up to a position, from what was read of it before.
-    async fn follow(&self, mut fold: Fold, until: u64) -> Result<Fold, ScopeError> {
+    async fn read_on_from(&self, mut fold: Fold, until: u64) -> Result<Fold, ScopeError> {
         let entries = self.logs.read(&self.log, fold.end.saturating_sub(1), until).await?;
         // It has become a part of a summary, or was deleted.
         if fold.end > 0 && entries.first().is_none_or(|entry| entry.position != fold.end) {
-            return Ok(self.fold(until).await?.0);
+            return Ok(self.fold_up_to(until).await?.0);
         }
         let end = fold.end;
         for entry in entries.iter().skip_while(|entry| entry.position <= end) {
@@ -163,7 +163,7 @@ impl ScopeLog {
         let new = NewLogEntry::new(self.log.as_str(), key, value, SystemTime::now());
         let sets = entry.writes.iter().filter(|write| matches!(write.op, StateOp::Set(_)));
         let overwritten: Vec<&str> = sets.map(|write| write.key.as_str()).collect();
-        let has_sums = totals.concern(&entry.writes);
+        let has_sums = totals.check_some_of(&entry.writes);
         if overwritten.is_empty() && !has_sums {
             self.logs.append(new).await?;
             return Ok(());
@@ -181,7 +181,7 @@ impl ScopeLog {
                     }
                     if has_sums {
                         let before = seen.take().unwrap_or_else(|| fold.clone());
-                        let now = seen.insert(self.follow(before, now).await?);
+                        let now = seen.insert(self.read_on_from(before, now).await?);
                         if let Some((key, why)) = now.refuses(&entry.writes, totals) {
                             return Err(self.refuse(key, why));
                         }

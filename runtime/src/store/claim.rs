@@ -63,7 +63,7 @@ impl Claim {
 
     /// The time of that record, in a run whose last record is of the time `last`, if it has one: [`now`](Self::now), or `last`, if the run has got
     /// records while the claim waited, for a connection or a lock. A time before theirs would say that the clock was set back, and the run would
-    /// end its delays early. It was, if `last` is longer behind `now` than the claim has waited, and then the time is `now`.
+    /// end its delays early. It was set back if `last` has yet to come, by how long the claim has waited, and then the time is `now`.
     pub fn resumed_at(&self, last: Option<SystemTime>) -> SystemTime {
         let by_now = self.now + self.begun.elapsed();
         last.filter(|last| *last <= by_now).map_or(self.now, |last| last.max(self.now))

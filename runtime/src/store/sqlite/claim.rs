@@ -229,7 +229,7 @@ fn take_over(
     Ok(RunHeader { updated: from_millis(to_millis(header.updated)), ..header })
 }
 
-/// The time of the last record of a run.
+/// The time of the last record of a run; none of a run that has begun without records.
 fn last_time(connection: &Connection, log: &LogIndex, run: &RunHeader) -> Result<Option<SystemTime>, Trouble> {
     let Some(last) = run.records.checked_sub(1) else { return Ok(None) };
     let mut statement = run_rows::select(connection)?;
